@@ -1,0 +1,127 @@
+"""What was said: messages and channels in store order, and who was addressed when."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean, median
+
+from warmprefix.errors import InputError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Text that can be encoded: every lone surrogate has become U+FFFD.
+
+    >>> clean("a\\ud800b")
+    'a\ufffdb'
+    """
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One stored row of a channel.
+
+    `author` is the stable id of the writer and `name` what people see; `created_at` is in seconds; `agent` marks a
+    writer that is a bot; `local` marks the user of the machine that the agent runs on; `kind` is `message`, `action`
+    or `notice` (only a message can address anybody); `mentions` holds the user ids that the export itself marks as
+    addressed; `thread_root_id` is the id of the message whose thread this row belongs to.
+    """
+
+    id: str
+    author: str
+    text: str
+    created_at: float
+    name: str = ""
+    agent: bool = False
+    local: bool = False
+    kind: str = "message"
+    mentions: tuple[str, ...] = ()
+    thread_root_id: str | None = None
+    position: int = 0
+
+    @property
+    def role(self) -> str:
+        """`assistant` for an agent's row, `user` for anybody else's."""
+        return "assistant" if self.agent else "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel's rows in store order: `messages[i].position == i`, whatever the clocks say.
+
+    >>> Channel.of("ch", [Message("b", "ann", "hi", 7.0), Message("a", "bob", "ho", 5.0)]).messages[1].position
+    1
+    """
+
+    id: str
+    messages: tuple[Message, ...]
+
+    @classmethod
+    def of(cls, id: str, messages: Iterable[Message]) -> "Channel":
+        """Number the rows in the order given and clean their text."""
+        return cls(id, tuple(_placed(message, i) for i, message in enumerate(messages)))
+
+    def with_agents(self, names: Iterable[str]) -> "Channel":
+        """The channel with every row by one of `names` (a name or an id, in any case) marked as an agent's.
+
+        Raises `InputError` for a name that wrote nothing.
+        """
+        wanted = {name.casefold() for name in names}
+        known = {word.casefold() for m in self.messages for word in (m.author, m.name)}
+        for name in sorted(wanted - known):
+            raise InputError("", f"--agent {name}", "nobody of that name wrote here", "check the spelling")
+        marked = (
+            replace(m, agent=True) if {m.author.casefold(), m.name.casefold()} & wanted else m for m in self.messages
+        )
+        return Channel(self.id, tuple(marked))
+
+    def without_agents(self) -> "Channel":
+        """The channel as if no agent had written a row, renumbered."""
+        return Channel.of(self.id, (m for m in self.messages if not m.agent))
+
+
+def _placed(message: Message, position: int) -> Message:
+    text, name = clean(message.text), clean(message.name or message.author)
+    if message.position == position and message.text is text and message.name is name:
+        return message
+    return replace(message, position=position, text=text, name=name)
+
+
+def mentions(channel: Channel, pattern: str | None = None, target: str | None = None) -> tuple[int, ...]:
+    """The positions of the rows that address the agent, in store order.
+
+    A row counts when it is a message that no agent wrote and `pattern` (a regular expression) is found in its text, or
+    when its export marks the user id `target` as addressed and `target` did not write it.
+
+    >>> rows = [Message("1", "ann", "@claude look", 0.0), Message("2", "bob", "ok", 1.0)]
+    >>> mentions(Channel.of("ch", rows), pattern="@claude")
+    (0,)
+
+    Raises `InputError` for a pattern that is not a regular expression.
+    """
+    try:
+        search = re.compile(pattern).search if pattern is not None else None
+    except re.error as error:
+        raise InputError("", f"--mention {pattern}", f"not a regular expression: {error}", "quote it for the shell") from None
+    return tuple(
+        m.position
+        for m in channel.messages
+        if not m.agent
+        and m.kind == "message"
+        and ((search is not None and search(m.text)) or (target in m.mentions and target != m.author))
+    )
+
+
+def gaps(mention_index: Sequence[int]) -> dict[str, float | None]:
+    """How many messages lie strictly between two mentions: `min`, `median`, `mean`, `max` (null below two mentions).
+
+    >>> gaps((3, 5, 10))
+    {'min': 1, 'median': 2.5, 'mean': 2.5, 'max': 4}
+    """
+    between = [b - a - 1 for a, b in pairwise(mention_index)]
+    if not between:
+        return dict.fromkeys(("min", "median", "mean", "max"))
+    return {"min": min(between), "median": median(between), "mean": fmean(between), "max": max(between)}
