@@ -1,0 +1,361 @@
+"""Notebooks run as a batch: strict about parameters, resumable, one row a run, and no process left behind."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed, wait
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from warmprefix import atomic
+from warmprefix.errors import InputError
+from warmprefix.parameters import Parameter, cells, checked, parameters, suggestion, tags
+
+__all__ = ["NOTEBOOKS", "Parameter", "Run", "exit_code", "load_grid", "load_set", "notebooks", "parameters", "run"]
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+_CELL_FILE = re.compile(r"(?<=/ipykernel)_\d+(?=/)")  # the kernel's process id, in warnings and tracebacks
+_INJECTED = "injected-parameters"
+_alive: set[Any] = set()  # the kernels of this process, for an interrupt to end
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of one notebook; `status` is `done`, `cached` or `failed` (`planned` until it was tried).
+
+    `parameters` holds every parameter, defaults among them; `path` is the executed notebook; `error` is one line.
+    """
+
+    notebook: str
+    set: str
+    parameters: dict[str, Any]
+    status: str
+    path: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    source: Path
+    run: Run
+    changed: dict[str, Any]  # the parameters that are not at their defaults
+
+
+def notebooks(names: Sequence[str | Path] = (), folder: Path = NOTEBOOKS) -> list[Path]:
+    """The notebook files that `names` mean: `30`, `30_strategies` or a path each; all of `folder` for none.
+
+    Raises `InputError` for a name that means none or several.
+    """
+    known = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+    if not names and not known:
+        raise InputError(folder, "", "holds no notebook", "name one by its path")
+    return list(dict.fromkeys(_notebook(str(name), known, folder) for name in names or known))
+
+
+def _notebook(name: str, known: Mapping[str, Path], folder: Path) -> Path:
+    if name in known:
+        return known[name]
+    if name.endswith(".ipynb") and Path(name).is_file():
+        return Path(name).resolve()
+    found = [path for stem, path in known.items() if stem.split("_")[0] == name]
+    if len(found) != 1:
+        problem = f"means {len(found)} notebooks" if found else "no such notebook"
+        raise InputError(folder, f"notebook {name}", problem, suggestion(name, [p.stem for p in found] or known))
+    return found[0]
+
+
+def load_set(name: str, folder: Path = NOTEBOOKS) -> dict[str, dict[str, Any]]:
+    """The named set of `params.yaml` in `folder`, which is `{set: {notebook: {parameter: value}}}`.
+
+    Raises `InputError` for an unknown set or another layout.
+    """
+    path = folder / "params.yaml"
+    sets = _mapping(path, _yaml(path), "")
+    if name not in sets:
+        raise InputError(path, f"set {name}", "unknown", suggestion(name, sets))
+    chosen = _mapping(path, sets[name], f"set {name}")
+    return {stem: _mapping(path, values or {}, f"set {name}, {stem}") for stem, values in chosen.items()}
+
+
+def load_grid(path: str | Path) -> dict[str, list[Any]]:
+    """The grid in a YAML file, which is `{parameter: [value, ...]}`; a batch runs every combination.
+
+    Raises `InputError` for another layout.
+    """
+    grid = _mapping(path, _yaml(Path(path)), "")
+    for name, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise InputError(path, f"parameter {name}", "not a list of values", "write [first, second]")
+    return grid
+
+
+def _yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(path, "", error.strerror or "cannot be read", "name a file that exists") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(path, "", f"not YAML: {error}", "check its indentation") from None
+
+
+def _mapping(path: str | Path, value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise InputError(path, place, "not a mapping of names", "write `name: value` lines")
+    return value
+
+
+def run(
+    names: Sequence[str | Path] = (),
+    *,
+    out: str | Path,
+    folder: Path = NOTEBOOKS,
+    set_name: str = "",
+    values: Mapping[str, Any] | None = None,
+    texts: Sequence[str] = (),
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    workers: int = 1,
+    executor: Executor | None = None,
+) -> list[Run]:
+    """Execute notebooks into the folder `out`; one `Run` for each notebook and grid point, in that order.
+
+    A set's values give way to `values`, those to `texts` (`name=value` as typed on a command line), those to the
+    point of the `grid`. What `out` already holds is not run again; a failing run keeps its notebook as
+    `*.failed.ipynb`, is tried again next time, and does not stop the others. Runs go through `executor`, by default
+    `workers` threads (each kernel is its own process). Raises `InputError` before anything runs.
+    """
+    if workers < 1:
+        raise InputError("", f"workers {workers}", "nobody would work", "ask for 1 or more")
+    jobs = _plan(notebooks(names, folder), Path(out).resolve(), folder, set_name, values or {}, texts, grid or {})
+    if executor is not None:
+        return _collect(jobs, executor, own=False)
+    if not all(Path(job.run.path).is_file() for job in jobs):
+        _papermill()  # once, before the threads want it
+    with ThreadPoolExecutor(workers) as threads:
+        return _collect(jobs, threads, own=True)
+
+
+def exit_code(runs: Sequence[Run]) -> int:
+    """0 when every run has its notebook, 1 when one failed."""
+    return int(any(each.status == "failed" for each in runs))
+
+
+def _plan(
+    paths: Sequence[Path],
+    out: Path,
+    folder: Path,
+    set_name: str,
+    values: Mapping[str, Any],
+    texts: Sequence[str],
+    grid: Mapping[str, Sequence[Any]],
+) -> list[_Job]:
+    preset = load_set(set_name, folder) if set_name else {path.stem: {} for path in paths}
+    library = _digest_of(Path(__file__).parent)
+    jobs = []
+    for path in paths:
+        if path.stem not in preset:
+            raise InputError(
+                folder / "params.yaml", f"set {set_name}", f"has no {path.stem}", "add it, with {} or values"
+            )
+        known = parameters(path)
+        for point in product(*grid.values()):
+            given = checked(path, known, {**preset[path.stem], **values}, texts)
+            given |= checked(path, known, dict(zip(grid, point, strict=True)))
+            full = {name: given.get(name, parameter.value) for name, parameter in known.items()}
+            # Through repr, since 1 == 1.0 == True and each makes another notebook.
+            changed = {name: value for name, value in full.items() if repr(value) != repr(known[name].value)}
+            target = out / f"{path.stem}-{_digest(path, full, library)}.ipynb"
+            jobs.append(_Job(path, Run(path.stem, set_name, full, "planned", str(target)), changed))
+    return list({job.run.path: job for job in jobs}.values())
+
+
+def _digest(path: Path, values: Mapping[str, Any], library: str) -> str:
+    """What a run depends on: what its cells say, its parameters and the files they name, the library, and the data."""
+    said = [(cell.get("cell_type"), cell["source"], tags(cell)) for cell in cells(path)]
+    named = [path.parent / v for v in values.values() if isinstance(v, str) and v.strip("./") and "\0" not in v]
+    files = [_digest_of(each) for each in [*named, path.parent.parent / "data"] if len(str(each)) < 1000]
+    text = json.dumps([said, sorted((k, repr(v)) for k, v in values.items()), files, library], ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _digest_of(path: Path) -> str:
+    """The hash of a file, or of every file of a folder, by name and bytes; of nothing where there is none."""
+    found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path] if path.is_file() else []
+    total = hashlib.sha256()
+    for each in found:
+        if each.suffix != ".pyc":
+            total.update(f"{each.relative_to(path.parent).as_posix()}\0".encode())
+            total.update(hashlib.sha256(each.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _collect(jobs: Sequence[_Job], executor: Executor, own: bool) -> list[Run]:
+    from tqdm import tqdm
+
+    futures = [executor.submit(_execute, job) for job in jobs]
+    try:
+        for _ in tqdm(as_completed(futures), "notebooks", len(jobs), disable=not sys.stderr.isatty()):
+            pass
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        while own and wait(futures, timeout=0.1).not_done:
+            _kill_kernels()  # again and again: one may just be starting
+        raise
+    return [_result(job, future) for job, future in zip(jobs, futures, strict=True)]
+
+
+def _result(job: _Job, future: "Future[Run]") -> Run:
+    try:
+        return future.result()
+    except (Exception, CancelledError) as error:  # a lost worker, or what no notebook can cause
+        return replace(job.run, status="failed", path="", error=_line(error))
+
+
+def _kill_kernels() -> None:
+    for manager in tuple(_alive):
+        pid = getattr(manager.provisioner, "pid", None)
+        if pid:
+            try:
+                os.killpg(pid, signal.SIGKILL)  # a kernel leads its own group: what it started ends with it
+            except OSError:
+                _alive.discard(manager)
+
+
+def _execute(job: _Job) -> Run:
+    """Run one notebook unless its result is there; runs wherever the executor likes, so it takes and returns data."""
+    target = Path(job.run.path)
+    failed = target.with_suffix(".failed.ipynb")
+    if target.is_file():
+        return replace(job.run, status="cached")
+    # A socket's path may have about 100 characters, and a cluster's temporary folders are deep.
+    scratch = Path(tempfile.mkdtemp(prefix="wp-", dir="/tmp" if len(tempfile.gettempdir()) > 60 else None))
+    try:
+        error = _run_kernel(job, scratch)
+        executed = scratch / "out.ipynb"
+        if executed.is_file():
+            atomic.write_text(failed if error else target, _settled(executed))
+        if error:
+            return replace(job.run, status="failed", path=str(failed) if executed.is_file() else "", error=error)
+        failed.unlink(missing_ok=True)
+        return replace(job.run, status="done")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _run_kernel(job: _Job, scratch: Path) -> str:
+    """Execute the prepared notebook to `out.ipynb` in `scratch`; the error in one line, empty for none."""
+    from traitlets.config import Config
+
+    config = Config()
+    config.KernelManager.transport = "ipc"
+    config.KernelManager.ip = str(scratch / "k")
+    config.KernelManager.connection_file = str(scratch / "kernel.json")
+    try:
+        _papermill().execute_notebook(
+            _prepared(job),
+            scratch / "out.ipynb",
+            kernel_name="python3",
+            progress_bar=False,
+            config=config,
+            kernel_manager_class=_manager_class(),
+            resources={"metadata": {"path": str(job.source.parent)}},
+            extra_arguments=["--log-level=50", f"--ipython-dir={scratch}", "--HistoryManager.enabled=False"],
+            record_timing=False,
+            coalesce_streams=True,
+        )
+    except Exception as error:
+        return _line(error)
+    finally:
+        _close_loop()
+    return ""
+
+
+def _close_loop() -> None:
+    """Close the event loop that the notebook client opened for this thread and forgets with its sockets open."""
+    from jupyter_core.utils import ensure_event_loop
+
+    loop = ensure_event_loop()
+    if not loop.is_running():
+        loop.close()
+
+
+def _prepared(job: _Job) -> Any:
+    """The notebook with the changed parameters in a cell of its own, as papermill injects them.
+
+    papermill's own injection gives the cell a random id, turns tuples into strings and warns of every type that its
+    expression for type comments cannot read.
+    """
+    import nbformat
+
+    notebook = nbformat.read(job.source, as_version=4)
+    at = [i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])]
+    if job.changed:
+        text = "\n".join(["# Parameters", *(f"{name} = {_literal(value)}" for name, value in job.changed.items())])
+        cell = nbformat.v4.new_code_cell(text, id=_INJECTED, metadata={"tags": [_INJECTED]})
+        notebook.cells.insert(at[0] + 1, cell)
+    return notebook
+
+
+def _literal(value: Any) -> str:
+    return re.sub(r"(?<![\w'\"])(-?)(inf|nan)(?![\w'\"])", r'float("\1\2")', repr(value))
+
+
+def _settled(path: Path) -> str:
+    """The executed notebook without what differs between two runs: times, durations, random ids, the process id."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.pop("papermill", None)
+    for index, cell in enumerate(notebook.cells):
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if any(tag.startswith("papermill-") for tag in cell.metadata.get("tags", [])):
+            cell.id = f"error-{index}"
+    return _CELL_FILE.sub("", nbformat.writes(notebook)) + "\n"
+
+
+def _line(error: BaseException) -> str:
+    """An error in one line, with the cell that raised it."""
+    count, kind = getattr(error, "exec_count", None), getattr(error, "ename", type(error).__name__)
+    where = f"cell [{count}]: " if count else ""
+    return re.sub(r"\x1b\[[\d;]*m", "", " ".join(f"{where}{kind}: {getattr(error, 'evalue', error)}".split()))
+
+
+@cache
+def _papermill() -> Any:
+    os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # the kernel of this environment, not the user's
+    # One second of grammar compilation, for a format checker that no notebook needs.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    import papermill
+
+    return papermill
+
+
+@cache
+def _manager_class() -> type:
+    from jupyter_client.manager import AsyncKernelManager
+
+    class Manager(AsyncKernelManager):
+        """A kernel manager that `_kill_kernels` can find."""
+
+        async def start_kernel(self, **options: Any) -> None:
+            _alive.add(self)
+            await super().start_kernel(**options)
+
+        async def cleanup_resources(self, restart: bool = False) -> None:
+            await super().cleanup_resources(restart)
+            _alive.discard(self)
+
+    return Manager
