@@ -231,8 +231,15 @@ def test_no_kernel_is_left(batches: Batches) -> None:
     assert not batch._alive
 
 
-SLOW = "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
-BATCH = "import sys\nfrom pathlib import Path\nfrom warmprefix import batch\nfor run in batch.run(out='out', folder=Path.cwd(), workers=2): print(run.status)"
+SLOW = """\
+import os, pathlib, time
+pathlib.Path("pid").write_text(str(os.getpid()))
+while not pathlib.Path("go").exists():
+    time.sleep(0.05)"""
+BATCH = """\
+from pathlib import Path
+from warmprefix import batch
+batch.run(out="out", folder=Path.cwd(), workers=2)"""
 
 
 def start(folder: Path) -> "subprocess.Popen[str]":

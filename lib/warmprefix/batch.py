@@ -350,11 +350,11 @@ def _manager_class() -> type:
     class Manager(AsyncKernelManager):
         """A kernel manager that `_kill_kernels` can find."""
 
-        async def start_kernel(self, **options: Any) -> None:
+        async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]
             _alive.add(self)
             await super().start_kernel(**options)
 
-        async def cleanup_resources(self, restart: bool = False) -> None:
+        async def cleanup_resources(self, restart: bool = False) -> None:  # type: ignore[override]
             await super().cleanup_resources(restart)
             _alive.discard(self)
 

@@ -6,6 +6,7 @@ import io
 import json
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,10 +151,8 @@ def read_text(text: str, kind: ast.expr) -> Any:
 def _readings(text: str) -> Iterator[Any]:
     if text.lower() in _WORDS:
         yield _WORDS[text.lower()]
-    try:
+    with suppress(ValueError, SyntaxError, TypeError):
         yield ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError):
-        pass
     yield text
     yield [next(_readings(part.strip())) for part in text.split(",")]
 
