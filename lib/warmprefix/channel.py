@@ -105,7 +105,9 @@ def mentions(channel: Channel, pattern: str | None = None, target: str | None = 
     try:
         search = re.compile(pattern).search if pattern is not None else None
     except re.error as error:
-        raise InputError("", f"--mention {pattern}", f"not a regular expression: {error}", "quote it for the shell") from None
+        raise InputError(
+            "", f"--mention {pattern}", f"not a regular expression: {error}", "quote it for the shell"
+        ) from None
     return tuple(
         m.position
         for m in channel.messages

@@ -1,0 +1,73 @@
+"""The user turn of a mention: opening line, payload, the brief that never changes, context block."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from warmprefix.channel import Message
+from warmprefix.datafiles import read_data
+from warmprefix.delivery import Block
+from warmprefix.prompt import Segment, Turn
+
+OPENING = "You were mentioned in a team chat channel.\n"
+SEPARATOR = "---\n"
+
+# JSON allows these raw inside a string; a terminal, an editor or a model may take them for a line's or a text's end.
+_RAW = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Who is addressed where: the agent's binding to a channel, as the payload tells it."""
+
+    channel_id: str = "ch-backend"
+    binding_id: str = "b-claude"
+    runtime: str = "cli:claude:agent"
+    handle: str = "@claude"
+    supervised: bool = True
+    resident: bool = True
+    max_recipients: int = 3
+
+
+@cache
+def brief() -> str:
+    """The rules of the channel, the same bytes in every turn (`data/brief.md`)."""
+    return read_data("brief.md")
+
+
+def payload(message: Message, run_id: str, binding: Binding = Binding()) -> str:
+    """The addressed message and its circumstances as one line of JSON, which nothing in the message can end.
+
+    >>> json.loads(payload(Message("m026", "ann", "@claude\\u2028look", 0.0), "run-02"))["text"] == "@claude\\u2028look"
+    True
+    """
+    fields = {
+        "channel_id": binding.channel_id,
+        "message_id": message.id,
+        "run_id": run_id,
+        "binding_id": binding.binding_id,
+        "runtime": binding.runtime,
+        "supervised": binding.supervised,
+        "resident": binding.resident,
+        "thread_root_id": message.thread_root_id,
+        "channel_agents": [{"handle": binding.handle, "reachable": True}],
+        "max_recipients": binding.max_recipients,
+        "text": message.text,
+    }
+    line = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return _RAW.sub(lambda m: json.dumps(m[0])[1:-1], line) + "\n"
+
+
+def mention_turn(message: Message, run_id: str, block: Block, binding: Binding = Binding()) -> Turn:
+    """The user turn that one mention sends, in pieces whose token counts add up."""
+    parts = [
+        Segment("opening", OPENING),
+        Segment("payload", payload(message, run_id, binding)),
+        Segment("separator", SEPARATOR),
+        Segment("brief", brief()),
+    ]
+    if block.shown:
+        parts.append(Segment("header", block.header))
+        parts += [Segment("row", text) for text in block.rows]
+    return Turn("user", tuple(parts))

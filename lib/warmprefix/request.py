@@ -1,0 +1,154 @@
+"""What a provider sees: a request as a sequence of blocks, the one type that every cache model reads."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from typing import overload
+
+from warmprefix.prompt import Segment
+from warmprefix.tokens import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a request: its tier (tools, system or messages), its kind, and a key that identifies its bytes."""
+
+    tier: str
+    kind: str
+    key: str
+    tokens: int
+    marker: str | None = None
+
+
+class Log:
+    """An append-only run of blocks with its token sums, shared by every request that reads a part of it."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.sums: list[int] = [0]
+
+    def extend(self, blocks: Sequence[Block]) -> None:
+        """Put blocks behind the last one."""
+        for block in blocks:
+            self.blocks.append(block)
+            self.sums.append(self.sums[-1] + block.tokens)
+
+    def first(self, stop: int) -> "Log":
+        """A log of its own with the first `stop` blocks; requests that read this one keep what they read."""
+        log = Log()
+        log.extend(self.blocks[:stop])
+        return log
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wire(Sequence[Block]):
+    """The blocks of one request: a head of its own, then the first `stop` blocks of a conversation's log.
+
+    Two requests of one conversation share the log, so they are compared and added up without walking through it.
+    """
+
+    head: tuple[Block, ...]
+    log: Log
+    stop: int
+
+    def __len__(self) -> int:
+        return len(self.head) + self.stop
+
+    @overload
+    def __getitem__(self, index: int) -> Block: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Block, ...]: ...
+    def __getitem__(self, index: int | slice) -> Block | tuple[Block, ...]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.head[index] if index < len(self.head) else self.log.blocks[index - len(self.head)]
+
+    def __iter__(self) -> Iterator[Block]:
+        yield from self.head
+        for i in range(self.stop):
+            yield self.log.blocks[i]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all blocks."""
+        return sum(block.tokens for block in self.head) + self.log.sums[self.stop]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: its blocks in wire order, when it was sent and began to answer (seconds), and what it is part of.
+
+    `scope` names what shares a cache: for the ideal prefix the session's process, for a provider the account.
+    `output` counts the answer's tokens.
+    """
+
+    blocks: Sequence[Block]
+    at: float = 0.0
+    first_token_at: float | None = None
+    model: str = ""
+    scope: str = ""
+    output: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the whole input."""
+        return self.blocks.tokens if isinstance(self.blocks, Wire) else sum(block.tokens for block in self.blocks)
+
+
+@dataclass
+class Blocks:
+    """Makes blocks of segments, each text counted and hashed once, and knows the token ids behind a key."""
+
+    tokenizer: Tokenizer
+    _made: dict[tuple[str, str, str], Block] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def of(self, tier: str, segment: Segment) -> Block:
+        """The block of a segment."""
+        made = self._made.get((tier, *segment))
+        if made is None:
+            key = hashlib.sha256(segment.text.encode()).hexdigest()[:32]
+            self._texts[key] = segment.text
+            made = Block(tier, segment.kind, key, self.tokenizer.count(segment.text))
+            self._made[tier, *segment] = made
+        return made
+
+    def text(self, block: Block) -> str:
+        """The text that a block of this maker stands for."""
+        return self._texts[block.key]
+
+    def ids(self, block: Block) -> list[int]:
+        """The token ids of a block of this maker."""
+        return self.tokenizer.ids(self._texts[block.key])
+
+
+def common_prefix(a: Sequence[Block], b: Sequence[Block], ids: Callable[[Block], Sequence[int]]) -> int:
+    """The length in tokens of the longest common prefix: equal blocks by their counts, then token by token.
+
+    `ids` gives the token ids of a block; it is asked only from the first unequal pair of blocks on.
+    """
+    equal, start = 0, 0
+    if isinstance(a, Wire) and isinstance(b, Wire) and a.log is b.log and _keys(a.head) == _keys(b.head):
+        start = len(a.head) + min(a.stop, b.stop)
+        equal = sum(block.tokens for block in a.head) + a.log.sums[min(a.stop, b.stop)]
+    while start < min(len(a), len(b)) and a[start].key == b[start].key:
+        equal += a[start].tokens
+        start += 1
+    if start == len(a) or start == len(b):
+        return equal
+    left = chain.from_iterable(ids(a[i]) for i in range(start, len(a)))
+    right = chain.from_iterable(ids(b[i]) for i in range(start, len(b)))
+    for x, y in zip_longest(left, right):
+        if x != y or x is None:
+            break
+        equal += 1
+    return equal
+
+
+def _keys(blocks: Sequence[Block]) -> list[str]:
+    return [block.key for block in blocks]

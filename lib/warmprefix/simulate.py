@@ -1,0 +1,205 @@
+"""One request per mention: a channel, a strategy and a resident process, run turn by turn on simulated time."""
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from itertools import accumulate
+
+from warmprefix.brief import Binding, mention_turn
+from warmprefix.channel import Channel, Message
+from warmprefix.datafiles import read_data
+from warmprefix.delivery import render
+from warmprefix.prompt import MESSAGES, SYSTEM, TOOLS, Segment, Turn, compose
+from warmprefix.request import Block, Blocks, Log, Request, Wire
+from warmprefix.residency import Pool
+from warmprefix.strategies import SYSTEM_PROMPT, TRANSCRIPT, Strategy
+from warmprefix.watermark import STRICT, Mark, advance
+
+DEFAULT_REPLY = "Done. The change is on my branch and its tests pass; the diff is small, so have a look when you can.\n"
+
+
+@cache
+def tool_schemas() -> tuple[str, ...]:
+    """The 20 tool definitions that stand for a CLI's, one line of compact JSON each (`data/prefix_tools.json`)."""
+    tools = json.loads(read_data("prefix_tools.json"))
+    return tuple(json.dumps(tool, ensure_ascii=False, separators=(",", ":")) + "\n" for tool in tools)
+
+
+def status_line(at: float, channel: str = "backend", online: int = 6, branch: str = "main") -> str:
+    """The volatile line of the published run.
+
+    >>> status_line(0.0)
+    'Channel #backend · 6 online · branch main · turn at 1970-01-01 00:00:00 UTC\\n'
+    """
+    moment = datetime.fromtimestamp(at, UTC)
+    return f"Channel #{channel} · {online} online · branch {branch} · turn at {moment:%Y-%m-%d %H:%M:%S} UTC\n"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What surrounds the channel: the system prompt, the tools, the binding, the agent's replies, the status line.
+
+    `reply` gives the agent's answer to the n-th mention, `status` the status line at a time in seconds; both are
+    segments (`tokens.is_segment`).
+    """
+
+    framing: str = field(default_factory=lambda: read_data("framing.md"))
+    tools: tuple[str, ...] = field(default_factory=tool_schemas)
+    binding: Binding = Binding()  # noqa: RUF009  (frozen)
+    reply: Callable[[int], str] = lambda turn: DEFAULT_REPLY
+    status: Callable[[float], str] = status_line
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn as it was sent: the request, and what its context block showed.
+
+    `turn` counts mentions from 1; `session` is the native id of the process that answered; `parts` are the blocks that
+    the turn added to the conversation, `rows` those of them that are rows, and `shown` the rows' messages; `repeated`
+    holds the positions of the shown rows that this process had been shown before, and `resent` of those that only an
+    earlier process had.
+    """
+
+    turn: int
+    mention: Message
+    session: str
+    cold: bool
+    failed: bool
+    request: Request
+    parts: tuple[Block, ...]
+    rows: tuple[Block, ...]
+    shown: tuple[Message, ...]
+    repeated: frozenset[int]
+    resent: frozenset[int]
+
+
+@dataclass
+class _Process:
+    """What a process carries from turn to turn, and its mark."""
+
+    log: Log = field(default_factory=Log)
+    conversation: list[Turn] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+    mark: Mark | None = None
+
+
+def simulate(
+    channel: Channel,
+    mentions: Sequence[int],
+    strategy: Strategy,
+    blocks: Blocks,
+    setting: Setting | None = None,
+    *,
+    evict_at: Collection[int] = (),
+    fail_at: Collection[int] = (),
+) -> Iterator[Step]:
+    """The requests of one session over a channel, one a mention, oldest first.
+
+    `evict_at` names the mentions (from 1) before which the process is ended, so that their turn is cold; `fail_at`
+    those whose run fails: what they showed is not committed, and the process keeps nothing of them.
+    """
+    setting = setting or Setting()
+    pool, process, seen_by_any = Pool(idle=float("inf")), _Process(), set[int]()
+    newest = list(accumulate((message.created_at for message in channel.messages), max))
+    for turn, position in enumerate(mentions, start=1):
+        addressed, at = channel.messages[position], newest[position]  # a log's clock may run backwards; ours does not
+        if turn in evict_at or not strategy.resident:
+            pool.evict(channel.id)
+        lease = pool.acquire(channel.id, at)
+        assert lease is not None, "one channel has one process, and the last turn's lease has been returned"
+        if lease.cold:
+            process = _Process()
+
+        mark = process.mark if strategy.remembers else None
+        rows = channel.messages[_first_row(position, mark, strategy, newest) : position + 1]
+        block = render(rows, addressed, mark, strategy.limits, strategy.cursor)
+        user = mention_turn(addressed, f"run-{turn:02d}", block, setting.binding)
+        shown = [message.position for message in block.shown]
+
+        kept = len(process.log.blocks)
+        process.conversation.append(user)
+        parts = tuple(blocks.of(MESSAGES, piece) for piece in _pieces(strategy, setting, process, lease.cold, at))
+        process.log.extend(parts)
+        reply = Segment("reply", setting.reply(turn))
+        wire = Wire(_head(strategy, setting, blocks, at), process.log, len(process.log.blocks))
+        failed = turn in fail_at
+        yield Step(
+            turn,
+            addressed,
+            lease.native,
+            lease.cold,
+            failed,
+            Request(wire, at, at, scope=lease.native, output=0 if failed else blocks.of(MESSAGES, reply).tokens),
+            parts,
+            tuple(part for part in parts[len(parts) - len(user.parts) :] if part.kind == "row"),
+            block.shown,
+            frozenset(process.seen.intersection(shown)),
+            frozenset((seen_by_any - process.seen).intersection(shown)) if lease.cold else frozenset(),
+        )
+        if failed:
+            process.conversation.pop()
+            process.log = process.log.first(kept)
+        else:
+            process.mark = advance(process.mark, block.shown, lease.native) if shown else process.mark
+            process.seen.update(shown)
+            seen_by_any.update(shown)
+            process.conversation.append(Turn("assistant", (reply,)))
+            answer = [*_tool_call(strategy, setting, turn, at), reply]
+            process.log.extend([blocks.of(MESSAGES, piece) for piece in answer])
+        pool.release(lease, at)
+
+
+def _first_row(position: int, mark: Mark | None, strategy: Strategy, newest: Sequence[float]) -> int:
+    """The first row that the turn can show: rows before it need not be looked at, however long the channel is."""
+    limits = strategy.limits
+    first = 0 if limits.fetch is None else position + 1 - limits.fetch
+    if mark is None:
+        return max(first, 0) if limits.rows is None else max(first, position - limits.rows, 0)
+    covered = mark.position + 1 if strategy.cursor == STRICT else bisect_right(newest, mark.last_at)
+    return max(first, covered, 0)
+
+
+def _head(strategy: Strategy, setting: Setting, blocks: Blocks, at: float) -> tuple[Block, ...]:
+    """The blocks before the conversation: the prefix, and the status line when it stands there."""
+    system = compose((), setting.framing, cold=True)
+    status = Segment("status", setting.status(at))
+    head: list[Block] = []
+    for tier in strategy.order:
+        if strategy.status == f"before {tier}":
+            head.append(blocks.of(tier, status))
+        pieces = system if tier == SYSTEM else tuple(Segment(TOOLS, schema) for schema in setting.tools)
+        head += [blocks.of(tier, piece) for piece in pieces]
+        if strategy.status == f"after {tier}":
+            head.append(blocks.of(tier, status))
+    return tuple(head)
+
+
+def _pieces(strategy: Strategy, setting: Setting, process: _Process, cold: bool, at: float) -> tuple[Segment, ...]:
+    """What this turn adds to the conversation; a warm turn repeats whatever the strategy does not omit."""
+    transcript, system = TRANSCRIPT not in strategy.omits, SYSTEM_PROMPT not in strategy.omits
+    pieces = compose(process.conversation, setting.framing, cold=cold or transcript, restored=system and not transcript)
+    if pieces[0].kind == SYSTEM and (cold or not system):
+        pieces = pieces[1:]  # it stands at the head of the request already
+    status = (Segment("status", setting.status(at)),)
+    if strategy.status == "turn start":
+        return status + pieces
+    return pieces + status if strategy.status == "turn end" else pieces
+
+
+def _tool_call(strategy: Strategy, setting: Setting, turn: int, at: float) -> tuple[Segment, ...]:
+    """The agent's look at the roster, when the status stands behind that tool and this is a turn to look."""
+    if strategy.status != "tool" or turn % strategy.ask_every:
+        return ()
+    call = json.dumps({"name": "channel_roster", "input": {}}, separators=(",", ":"))
+    return Segment("tool call", call + "\n"), Segment("tool result", setting.status(at))
+
+
+def forever_unshown(channel: Channel, mentions: Sequence[int], steps: Sequence[Step]) -> list[int]:
+    """The positions of the rows before the last mention that were neither shown in any turn nor addressed."""
+    if not mentions:
+        return []
+    known = {message.position for step in steps if not step.failed for message in step.shown}.union(mentions)
+    return [position for position in range(mentions[-1]) if position not in known]
