@@ -67,12 +67,13 @@ class Channel:
     def with_agents(self, names: Iterable[str]) -> "Channel":
         """The channel with every row by one of `names` (a name or an id, in any case) marked as an agent's.
 
-        Raises `InputError` for a name that wrote nothing.
+        A bot may be addressed and never answer, so one of the names may have written nothing. Raises `InputError` when
+        none of them wrote.
         """
         wanted = {name.casefold() for name in names}
         known = {word.casefold() for m in self.messages for word in (m.author, m.name)}
-        for name in sorted(wanted - known):
-            raise InputError("", f"--agent {name}", "nobody of that name wrote here", "check the spelling")
+        if wanted and not wanted & known:
+            raise InputError("", f"--agent {min(wanted)}", "nobody of that name wrote here", "check the spelling")
         marked = (
             replace(m, agent=True) if {m.author.casefold(), m.name.casefold()} & wanted else m for m in self.messages
         )

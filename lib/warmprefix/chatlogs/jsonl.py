@@ -1,0 +1,55 @@
+"""Our own JSON lines: one message a line, in store order."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from warmprefix.channel import Channel, Message
+from warmprefix.chatlogs.records import Record, json_lines, once
+from warmprefix.chatlogs.source import Export, opened
+from warmprefix.errors import InputError
+
+KINDS = ("message", "action", "notice")
+
+
+def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: str | None = None) -> Channel:
+    """Read messages that each stand on a line of their own.
+
+    A line is an object with `id`, `author`, `text` and `created_at` (seconds, or ISO 8601), and may have `name`,
+    `agent`, `local`, `kind`, `mentions` (a list of ids) and `thread_root_id`; other fields are ignored, and so is a
+    line whose id came before. `channel` names the result (by default the file does). Raises `InputError`.
+    """
+    with opened(path, encoding) as export:
+        result = Channel.of(channel or Path(path).stem, once(_rows(export)))
+    if not result.messages:
+        raise InputError(os.fspath(path), "", "holds no message", "is this the right file?")
+    return result
+
+
+def _rows(export: Export) -> Iterator[Message]:
+    for record in json_lines(export, export.only()):
+        yield message(record)
+
+
+def message(record: Record) -> Message:
+    """The row that one line states."""
+    kind = record.identity("kind", "message")
+    if kind not in KINDS:
+        raise record.fault("kind", f"is {kind!r}", f"use one of {', '.join(KINDS)}")
+    mentions = record.values("mentions")
+    if not all(isinstance(mention, str) for mention in mentions):
+        raise record.fault("mentions", "must be a list of ids, each a text")
+    author = record.identity("author")
+    return Message(
+        id=record.identity("id"),
+        author=author,
+        text=record.text("text"),
+        created_at=record.seconds("created_at"),
+        name=record.identity("name", author) or author,
+        agent=record.flag("agent"),
+        local=record.flag("local"),
+        kind=kind,
+        mentions=tuple(sys.intern(mention) for mention in mentions),
+        thread_root_id=record.identity("thread_root_id", "") or None,
+    )
