@@ -1,10 +1,13 @@
 """Our own JSON lines: one message a line, in store order."""
 
+import dataclasses
+import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from warmprefix.atomic import write_text
 from warmprefix.channel import Channel, Message
 from warmprefix.chatlogs.records import Record, json_lines, once
 from warmprefix.chatlogs.source import Export, opened
@@ -53,3 +56,15 @@ def message(record: Record) -> Message:
         mentions=tuple(sys.intern(mention) for mention in mentions),
         thread_root_id=record.identity("thread_root_id", "") or None,
     )
+
+
+def write(channel: Channel, path: str | Path) -> Path:
+    """Write a channel in the form that `read` reads, whole or not at all; fields at their default are left out."""
+    lines = []
+    for row in channel.messages:
+        fields = {name: getattr(row, name) for name in ("id", "author", "text", "created_at")}
+        for field in dataclasses.fields(Message):
+            if field.name not in {*fields, "position"} and getattr(row, field.name) != field.default:
+                fields[field.name] = getattr(row, field.name)
+        lines.append(json.dumps(fields, ensure_ascii=False) + "\n")
+    return write_text(path, "".join(lines))
