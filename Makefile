@@ -58,7 +58,7 @@ bench: $(READY)  ## measure speed, as ratios in one run
 	@for script in benchmarks/*.py; do echo "$$script"; $(PY) "$$script" || exit 1; done
 
 data: $(READY)  ## generate the files in data/ anew
-	@for script in data/*.py; do echo "$$script"; $(PY) "$$script" || exit 1; done
+	$(PY) -m warmprefix generate --out data
 
 lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv and the network)
 	printf 'setuptools>=77\n' | uv pip compile --universal --generate-hashes --all-extras --python-version 3.11 \

@@ -55,13 +55,13 @@ def sample(seed: int, blocks: Blocks, plan: Plan = PUBLISHED) -> Sample:
     anchor = plan.lead - 1 - int(rng.integers(6))
     plan = replace(plan, long_at=(anchor,), long_from=plan.lead + 8)
     channel = _fit_rows(generate(plan, rng), plan, blocks, rng)
-    where = mentions(channel, HANDLE)
+    where = mentions(channel, [HANDLE])
     return Sample(channel, where, _fit_replies(channel, where, blocks, rng))
 
 
 def _fit_rows(channel: Channel, plan: Plan, blocks: Blocks, rng: np.random.Generator) -> Channel:
     """The channel with the bodies around its first mentions and before mention 14 drawn again until their sizes fit."""
-    where = mentions(channel, HANDLE)
+    where = mentions(channel, [HANDLE])
     texts = [message.text for message in channel.messages]
 
     def tokens(position: int) -> int:
@@ -119,10 +119,12 @@ def published() -> Sample:
     """
     channel = jsonl.read(DATA / "channel.jsonl", channel="ch-backend")
     answers = read_data("replies.txt").splitlines(keepends=True)
-    return Sample(channel, mentions(channel, HANDLE), tuple(answers))
+    return Sample(channel, mentions(channel, [HANDLE]), tuple(answers))
 
 
-def write(sample: Sample, folder: Path) -> None:
-    """Write a sample's channel and replies to a folder, in the form that `published` reads."""
-    jsonl.write(sample.channel, folder / "channel.jsonl")
-    write_text(folder / "replies.txt", "".join(sample.replies))
+def write(sample: Sample, folder: Path) -> tuple[Path, Path]:
+    """Write a sample's channel and replies to a folder, in the form that `published` reads; returns their paths."""
+    return (
+        jsonl.write(sample.channel, folder / "channel.jsonl"),
+        write_text(folder / "replies.txt", "".join(sample.replies)),
+    )

@@ -1,7 +1,7 @@
 """What was said: messages and channels in store order, and who was addressed when."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
@@ -91,31 +91,38 @@ def _placed(message: Message, position: int) -> Message:
     return replace(message, position=position, text=text, name=name)
 
 
-def mentions(channel: Channel, pattern: str | None = None, target: str | None = None) -> tuple[int, ...]:
+def mentions(channel: Channel, patterns: Iterable[str] = (), targets: Iterable[str] = ()) -> tuple[int, ...]:
     """The positions of the rows that address the agent, in store order.
 
-    A row counts when it is a message that no agent wrote and `pattern` (a regular expression) is found in its text, or
-    when its export marks the user id `target` as addressed and `target` did not write it.
+    A row counts when it is a message that no agent wrote and one of the regular expressions `patterns` is found in its
+    text, or its export marks one of the user ids `targets` as addressed and that one did not write it.
 
     >>> rows = [Message("1", "ann", "@claude look", 0.0), Message("2", "bob", "ok", 1.0)]
-    >>> mentions(Channel.of("ch", rows), pattern="@claude")
+    >>> mentions(Channel.of("ch", rows), ["@claude"])
     (0,)
 
     Raises `InputError` for a pattern that is not a regular expression.
     """
-    try:
-        search = re.compile(pattern).search if pattern is not None else None
-    except re.error as error:
-        raise InputError(
-            "", f"--mention {pattern}", f"not a regular expression: {error}", "quote it for the shell"
-        ) from None
+    searches, wanted = [_compiled(pattern) for pattern in patterns], frozenset(targets)
     return tuple(
         m.position
         for m in channel.messages
         if not m.agent
         and m.kind == "message"
-        and ((search is not None and search(m.text)) or (target in m.mentions and target != m.author))
+        and (
+            any(search(m.text) for search in searches)
+            or (wanted and any(id in wanted and id != m.author for id in m.mentions))
+        )
     )
+
+
+def _compiled(pattern: str) -> Callable[[str], object]:
+    try:
+        return re.compile(pattern).search
+    except re.error as error:
+        raise InputError(
+            "", f"--mention {pattern}", f"no regular expression: {error}", "quote it for the shell"
+        ) from None
 
 
 def gaps(mention_index: Sequence[int]) -> dict[str, float | None]:

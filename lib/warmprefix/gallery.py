@@ -1,0 +1,351 @@
+"""The figures that are published: for each its numbers, its drawing, its alt text and its caption."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Patch
+
+from warmprefix import calibrate, claims
+from warmprefix.anatomy import LOOKS, anatomy
+from warmprefix.calibrate import Sample
+from warmprefix.figures import Figure, Style, from_zero, label_ends, name_axes, save
+from warmprefix.ledger import ledger
+from warmprefix.request import Blocks
+from warmprefix.simulate import Step, simulate
+from warmprefix.strategies import PUBLISHED, STRATEGIES
+from warmprefix.tokens import Tokenizer
+
+SEEDS = [calibrate.SEED]
+
+
+def draw_all(folder: Path, channels: int = 100) -> list[Figure]:
+    """Every figure of the gallery, drawn into a folder from the committed channel."""
+    blocks, sample = Blocks(Tokenizer()), calibrate.published()
+    spread = [claims.measure(calibrate.sample(seed, blocks), blocks) for seed in range(channels)]
+    steps = list(simulate(sample.channel, sample.mentions, STRATEGIES["watermark"], blocks, sample.setting))
+    tables = runs(sample, blocks)
+    return [
+        claims_figure(claims.measure(sample, blocks), spread, folder),
+        channel_figure(sample, folder),
+        mention_figure(steps, folder),
+        cumulative_figure(tables, folder),
+        eviction_figure(sample, blocks, 15, folder),
+        ablation_figure(sample, blocks, folder),
+    ]
+
+
+def runs(sample: Sample, blocks: Blocks, evict_at: tuple[int, ...] = ()) -> dict[str, pd.DataFrame]:
+    """The published strategies' tables over a sample."""
+    return {
+        name: ledger(sample.channel, sample.mentions, STRATEGIES[name], blocks, sample.setting, evict_at=evict_at)
+        for name in PUBLISHED
+    }
+
+
+def claims_figure(
+    measured: Mapping[str, claims.Value], spread: list[dict[str, claims.Value]], folder: str | Path
+) -> Figure:
+    """`00-claims`: each predicted figure and its band, as a multiple of the published value."""
+    rows = []
+    for claim in claims.claims():
+        if claim.role == claims.PREDICTED and claim.published not in (0, 1):
+            values = np.array([sample[claim.id] for sample in spread], float) / claim.published
+            low, middle, high = np.percentile(values, [5, 50, 95])
+            ours = measured[claim.id] / claim.published  # type: ignore[operator]
+            rows.append({"claim": claim.id, "low": low, "median": middle, "high": high, "calibrated": ours})
+    data = pd.DataFrame(rows)
+    inside = int(((data["low"] <= 1) & (data["high"] >= 1)).sum())
+    widest = float((data["calibrated"] - 1).abs().max())
+    return save(
+        _draw_claims,
+        "00-claims",
+        data=data,
+        alt=f"Bands of {len(data)} predicted figures around the published value; {inside} contain it before rounding.",
+        caption=f"Every predicted figure as a multiple of the published one: 5-95 % band and median over {len(spread)} "
+        f"channels that meet the same inputs, and the calibrated channel, which is at most {widest:.0%} off. "
+        f"{inside} of {len(data)} bands contain the published value as it stands, the others within its rounding.",
+        parameters={"channels": len(spread)},
+        seeds=SEEDS,
+        folder=folder,
+        height=340,
+    )
+
+
+def _draw_claims(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+    axes = canvas.subplots()
+    for place, row in enumerate(data.itertuples()):
+        axes.plot([row.low, row.high], [place, place], color=look.colour("band"), linewidth=6, solid_capstyle="butt")
+        axes.plot([row.median], [place], "|", color=look.ink, markersize=12)
+        axes.plot([row.calibrated], [place], "o", color=look.colour("measured"), markersize=6)
+    axes.axvline(1.0, color=look.colour("window"), linestyle="--")
+    axes.set_yticks(range(len(data)), data["claim"])
+    axes.invert_yaxis()
+    axes.grid(axis="x")
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("measured (multiple of the published value)")
+    axes.text(1.0, -0.7, "published", ha="center", va="bottom", color=look.colour("window"))
+    first = data.iloc[0]
+    axes.annotate(
+        "calibrated channel",
+        (first["calibrated"], 0),
+        xytext=(8, 8),
+        textcoords="offset points",
+        color=look.colour("measured"),
+    )
+    last = len(data) - 1
+    axes.annotate(
+        "5-95 % band, median",
+        (data.iloc[last]["high"], last),
+        xytext=(6, -3),
+        textcoords="offset points",
+        color=look.ink,
+    )
+
+
+def channel_figure(sample: Sample, folder: str | Path) -> Figure:
+    """`10-channel`: the length of every message in store order, mentions marked."""
+    rows = sample.channel.messages
+    mentions = set(sample.mentions)
+    data = pd.DataFrame(
+        {
+            "position": range(len(rows)),
+            "characters": [len(row.text) for row in rows],
+            "mention": [position in mentions for position in range(len(rows))],
+        }
+    )
+    gaps = [b - a - 1 for a, b in pairwise(sample.mentions)]
+    long = int((data["characters"] > 600).sum())
+    return save(
+        _draw_channel,
+        "10-channel",
+        data=data,
+        alt=f"{len(rows)} messages as bars of their length on a log scale; {len(mentions)} mentions in bursts.",
+        caption=f"The calibrated channel: {len(rows)} messages, {long} of them over 600 characters, {len(mentions)} "
+        f"mentions with {min(gaps)} to {max(gaps)} messages between two. Generated; no real conversation.",
+        parameters={},
+        seeds=SEEDS,
+        folder=folder,
+        height=300,
+    )
+
+
+def _draw_channel(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+    axes = canvas.subplots()
+    mention = data["mention"].to_numpy(bool)
+    axes.bar(data["position"][~mention], data["characters"][~mention], width=0.8, color=look.colour("other"))
+    axes.bar(data["position"][mention], data["characters"][mention], width=1.2, color=look.colour("watermark"))
+    axes.plot(
+        data["position"][mention], np.full(mention.sum(), 4500.0), "v", color=look.colour("watermark"), markersize=4
+    )
+    axes.axhline(600, color=look.colour("window"), linestyle="--", linewidth=1)
+    axes.text(len(data) + 1, 600, "cut at 600", color=look.colour("window"), va="center")
+    axes.text(len(data) + 1, 4500.0, "mention", color=look.colour("watermark"), va="center")
+    axes.set_yscale("log")
+    axes.set_ylim(2, 7000)
+    axes.set_xlim(-1, len(data))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    name_axes(axes, ("place in the channel", "messages"), ("length", "characters, log scale"))
+
+
+def mention_figure(steps: list[Step], folder: str | Path, cold: int = 1, warm: int = 2) -> Figure:
+    """`20-one-mention`: what a cold and a warm turn are made of."""
+    data = anatomy(steps, (cold, warm))
+    sent = data[data["sent"]].groupby("turn", sort=False)["tokens"].sum()
+    return save(
+        _draw_mention,
+        "20-one-mention",
+        data=data,
+        alt=f"Two stacked bars: the cold turn sends {sent.iloc[0]:,} tokens, the warm turn {sent.iloc[1]:,}.",
+        caption=f"What one mention sends. The cold process gets everything, {sent.iloc[0]:,} tokens; the warm one "
+        f"{sent.iloc[1]:,}: no system prompt, no replay, no row that it has had. Hatched: in the request, but not sent "
+        "again by the harness, and byte-identical to the request before.",
+        parameters={"cold": cold, "warm": warm},
+        seeds=SEEDS,
+        folder=folder,
+        height=290,
+    )
+
+
+def _draw_mention(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+    axes = canvas.subplots()
+    turns = list(dict.fromkeys(data["turn"]))
+    sent = data[data["sent"]].set_index(["segment", "turn"])["tokens"]
+    for place, turn in enumerate(turns):
+        left = 0
+        for part in data[data["turn"] == turn].itertuples():
+            fill = look.fill(LOOKS[part.segment]) | {"label": None, "hatch": None if part.sent else "////"}
+            axes.barh(place, part.tokens, left=left, height=0.6, alpha=1 if part.sent else 0.55, **fill)
+            if part.tokens > 120:
+                middle = left + part.tokens / 2
+                axes.text(middle, place - 0.32, f"{part.tokens:,}", ha="center", va="bottom", color=look.ink)
+            left += part.tokens
+    keys = []
+    for segment in [segment for segment in LOOKS if segment in set(data["segment"])]:
+        counts = " / ".join(f"{sent.get((segment, turn), 0):,}" for turn in turns)
+        keys.append(Patch(**look.fill(LOOKS[segment]) | {"label": f"{segment}: {counts}"}))
+    axes.set_yticks(range(len(turns)), turns)
+    axes.set_ylim(len(turns) - 0.5, -0.75)
+    axes.grid(axis="x")
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("input of the request (tokens)")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    canvas.legend(handles=keys, loc="outside lower center", ncols=3, title="segment: tokens sent cold / warm")
+
+
+def cumulative_figure(tables: Mapping[str, pd.DataFrame], folder: str | Path) -> Figure:
+    """`30-cumulative-input`: input tokens so far, all of them and those that no cache held."""
+    data = pd.DataFrame({"mention": next(iter(tables.values()))["turn"]})
+    for name, table in tables.items():
+        data[f"{name} input"] = table["total"].cumsum()
+        data[f"{name} uncached"] = table["new"].cumsum()
+    last = data.iloc[-1]
+    return save(
+        _draw_cumulative,
+        "30-cumulative-input",
+        data=data,
+        alt="Cumulative input and cumulative uncached input by mention for "
+        + ", ".join(
+            f"{name} ({last[f'{name} input']:,.0f} and {last[f'{name} uncached']:,.0f} tokens)" for name in tables
+        )
+        + ".",
+        caption=f"Input tokens after {len(data)} mentions. Left, all input: the window carries its repeats along and "
+        f"ends at {last['window input']:,.0f}, the watermark at {last['watermark input']:,.0f}. Right, what the ideal "
+        f"prefix does not hold: one volatile line in front raises {last['watermark uncached']:,.0f} to "
+        f"{last['unstable uncached']:,.0f}.",
+        parameters={"strategies": list(tables)},
+        seeds=SEEDS,
+        folder=folder,
+        height=340,
+    )
+
+
+def _draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+    for axes, what in zip(canvas.subplots(1, 2), ("input", "uncached"), strict=True):
+        ends = {}
+        for column in [column for column in data if column.endswith(what)]:
+            name = column.removesuffix(f" {what}")
+            axes.plot(data["mention"], data[column], **look.line(name) | {"markevery": 4})
+            ends[name] = float(data[column].iloc[-1])
+        axes.set_xlim(1, len(data))
+        from_zero(axes)
+        name_axes(
+            axes, ("mention", "count"), ("all input so far" if what == "input" else "uncached input so far", "tokens")
+        )
+        label_ends(axes, ends, look)
+
+
+def eviction_figure(sample: Sample, blocks: Blocks, evict_at: int, folder: str | Path) -> Figure:
+    """`30-eviction`: the input of each turn with and without an eviction."""
+    data = pd.DataFrame({"mention": range(1, len(sample.mentions) + 1)})
+    sums = {}
+    for name in ("window", "watermark"):
+        for label, evicted in (("", ()), (" evicted", (evict_at,))):
+            table = ledger(sample.channel, sample.mentions, STRATEGIES[name], blocks, sample.setting, evict_at=evicted)
+            data[name + label] = table["total"]
+            sums[name + label] = int(table["total"].sum())
+            resent = int(table["resent_tokens"].sum())
+    return save(
+        _draw_eviction,
+        "30-eviction",
+        data=data,
+        alt=f"Input per turn, rising to mention {evict_at}, where the evicted runs fall back and start again.",
+        caption=f"Input of each turn when the process is evicted before mention {evict_at}: the history restarts, so "
+        f"the totals fall from {sums['window']:,} to {sums['window evicted']:,} tokens (window) and from "
+        f"{sums['watermark']:,} to {sums['watermark evicted']:,} (watermark). The new process gets a snapshot; "
+        f"{resent} of its row tokens the old one had seen.",
+        parameters={"evict_at": evict_at},
+        seeds=SEEDS,
+        folder=folder,
+        height=340,
+    )
+
+
+def _draw_eviction(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+    axes = canvas.subplots()
+    for name in data.columns[1:]:
+        base = name.removesuffix(" evicted")
+        line = look.line(base)
+        if name == base:
+            line |= {"alpha": 0.45, "marker": None}
+        axes.plot(data["mention"], data[name], **line | {"label": name, "markevery": 3})
+    cold = int((data["watermark"] != data["watermark evicted"]).idxmax()) + 1
+    axes.axvline(cold, color=look.ink, linewidth=0.8)
+    axes.set_xlim(1, len(data))
+    from_zero(axes)
+    axes.text(cold - 0.3, axes.get_ylim()[1], "evicted before this mention", ha="right", va="top", color=look.ink)
+    name_axes(axes, ("mention", "count"), ("input of the turn", "tokens"))
+    ends = {name: float(data[name].iloc[-1]) for name in ("window", "watermark")}
+    texts = {name: f"{name}, kept" for name in ends}
+    label_ends(axes, ends, look, texts)
+    label_ends(
+        axes, {name: float(data[f"{name} evicted"].iloc[-1]) for name in ends}, look, {n: f"{n}, evicted" for n in ends}
+    )
+
+
+ABLATION = (
+    "watermark",
+    "window",
+    "repeat-system",
+    "replay-transcript",
+    "status-tail",
+    "status-tool",
+    "unstable",
+    "memoryless",
+)
+
+
+def ablation(sample: Sample, blocks: Blocks) -> pd.DataFrame:
+    """The sums of every named strategy: what each omission saves, and what each place of a status line costs."""
+    rows = []
+    for name in ABLATION:
+        table = ledger(sample.channel, sample.mentions, STRATEGIES[name], blocks, sample.setting)
+        total, uncached = int(table["total"].sum()), int(table["new"].sum())
+        left = int(table["turns_left"].iloc[-1])
+        rows.append(
+            {"strategy": name, "total": total, "uncached": uncached, "cached": total - uncached, "turns_left": left}
+        )
+    return pd.DataFrame(rows)
+
+
+def ablation_figure(sample: Sample, blocks: Blocks, folder: str | Path) -> Figure:
+    """`30-ablation`: what each omission of a warm turn is worth."""
+    data = ablation(sample, blocks)
+    base = data.set_index("strategy").loc["watermark"]
+    worst = data.set_index("strategy")["total"].div(base["total"]) - 1
+    uncached = data.set_index("strategy")["uncached"].div(base["uncached"])
+    return save(
+        _draw_ablation,
+        "30-ablation",
+        data=data,
+        alt=f"Stacked bars of cached and uncached input for {len(data)} ways of feeding the same channel.",
+        caption="The price of each omission over the same mentions. Against the watermark, repeated rows add "
+        f"{worst['window']:.0%} of input, a repeated system prompt {worst['repeat-system']:.0%}, a replayed transcript "
+        f"{worst['replay-transcript']:.0%}; a status line in front adds hardly any, but nothing stays cached: "
+        f"{uncached['unstable']:.1f} times the uncached input. A process without memory sends the least and knows "
+        "nothing of its earlier turns.",
+        parameters={},
+        seeds=SEEDS,
+        folder=folder,
+        height=340,
+    )
+
+
+def _draw_ablation(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+    axes = canvas.subplots()
+    places = range(len(data))
+    axes.barh(places, data["uncached"], **look.fill("uncached"))
+    axes.barh(places, data["cached"], left=data["uncached"], hatch="////", **look.fill("cached"))
+    for place, row in enumerate(data.itertuples()):
+        axes.text(row.total, place, f" {row.total:,}, {row.uncached:,} uncached", va="center", color=look.ink)
+    axes.set_yticks(places, data["strategy"])
+    axes.invert_yaxis()
+    axes.grid(axis="x")
+    axes.grid(visible=False, axis="y")
+    axes.set_xlim(0, data["total"].max() * 1.45)
+    axes.set_xlabel("input over all mentions (tokens)")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    canvas.legend(loc="outside lower center", ncols=2)
