@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -197,6 +198,26 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[batch.
     return folder, first, second
 
 
+class _Elsewhere(batch.Executor):
+    """An executor that sends each job through pickle, as a cluster does, and runs it in the calling thread."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "batch.Future[Any]":
+        function, arguments = pickle.loads(pickle.dumps((fn, args)))
+        future: batch.Future[Any] = batch.Future()
+        try:
+            future.set_result(pickle.loads(pickle.dumps(function(*arguments))))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class _Broken(batch.Executor):
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "batch.Future[Any]":
+        future: batch.Future[Any] = batch.Future()
+        future.set_exception(RuntimeError("the worker\ndied"))
+        return future
+
+
 Batches = tuple[Path, list[batch.Run], list[batch.Run]]
 
 
@@ -220,6 +241,21 @@ def test_two_runs_write_the_same_bytes(batches: Batches) -> None:
     for a, b in zip(first, second, strict=True):
         assert a.path != b.path and Path(a.path).name == Path(b.path).name
         assert Path(a.path).read_bytes() == Path(b.path).read_bytes()
+
+
+def test_any_executor_does_the_same(batches: Batches) -> None:
+    folder, (good, _), _ = batches
+    options: dict[str, Any] = {"folder": folder, "texts": ["limit=none"], "executor": _Elsewhere()}
+    (same,) = batch.run(["10"], out=folder / "three", **options)
+    assert same.status == "done" and Path(same.path).read_bytes() == Path(good.path).read_bytes()
+    (again,) = batch.run(["10"], out=folder / "three", **options)
+    assert again.status == "cached" and again.path == same.path
+
+
+def test_a_lost_worker_is_a_failed_run(tmp_path: Path) -> None:
+    write(tmp_path, "10_a", "")
+    (row,) = batch.run(out=tmp_path / "out", folder=tmp_path, executor=_Broken())
+    assert (row.status, row.path, row.error) == ("failed", "", "RuntimeError: the worker died")
 
 
 def test_only_results_are_left_in_the_folder(batches: Batches) -> None:
