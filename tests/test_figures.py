@@ -71,7 +71,7 @@ def test_pictures_are_twice_the_column_on_an_opaque_ground(tmp_path: Path) -> No
 def test_the_same_input_gives_the_same_bytes_in_another_process_and_under_other_settings(tmp_path: Path) -> None:
     save(tmp_path / "here")
     code = "import sys, pathlib, test_figures\ntest_figures.save(pathlib.Path(sys.argv[1]))"
-    (tmp_path / "matplotlibrc").write_text("font.size: 20\nlines.linewidth: 9\n")
+    (tmp_path / "matplotlibrc").write_text("axes.linewidth: 9\nxtick.major.size: 20\n")
     folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     environment = {**os.environ, "PYTHONPATH": folders, "PYTHONHASHSEED": "7", "MATPLOTLIBRC": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code, tmp_path / "there"], env=environment, check=True)

@@ -240,7 +240,7 @@ def _execute(job: _Job) -> Run:
     if target.is_file():
         return replace(job.run, status="cached")
     # A socket's path may have about 100 characters, and a cluster's temporary folders are deep.
-    scratch = Path(tempfile.mkdtemp(prefix="wp-", dir="/tmp" if len(tempfile.gettempdir()) > 60 else None))
+    scratch = Path(tempfile.mkdtemp(prefix="wp-", dir="/tmp" if len(tempfile.gettempdir()) > 80 else None))
     try:
         error = _run_kernel(job, scratch)
         executed = scratch / "out.ipynb"
