@@ -184,11 +184,12 @@ def _bounds(claim: Claim, spread: Sequence[Mapping[str, Value]]) -> Any:
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """The table of `verdicts` as a person reads it, with what each claim is about."""
     what = {claim.id: claim for claim in claims()}
-    shown = pd.DataFrame({"claim": table["id"], "what": [what[id].what for id in table["id"]]})
+    shown = pd.DataFrame({"claim": table["id"]})
     for column in ("published", "measured", "low", "high"):
         shown[column] = [_written(what[id], value) for id, value in zip(table["id"], table[column], strict=True)]
     shown["role"] = table["role"]
     shown["verdict"] = [{True: "holds", False: "MISSES", None: "not judged"}[ok] for ok in table["ok"]]
+    shown["what"] = [what[id].what for id in table["id"]]
     return shown
 
 
@@ -198,5 +199,5 @@ def _written(claim: Claim, value: Value | None) -> str:
     if isinstance(value, tuple):
         return " to ".join(_written(claim, each) for each in value)
     if claim.kind in ("share", "seconds"):
-        return f"{value:.2f}"
+        return f"{round(value, 2) + 0.0:.2f}"  # no minus before a zero
     return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:.1f}"

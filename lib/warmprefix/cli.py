@@ -121,7 +121,7 @@ def replay(options: argparse.Namespace) -> int:
         raise InputError(options.source, f"--evict-at {bad[0]}", f"there are {len(where)} mentions", "count from 1")
     blocks = Blocks(Tokenizer())
     authors = len({message.author for message in channel.messages})
-    result = {
+    result: dict[str, dict[str, Any]] = {
         "channel": {
             "messages": len(channel.messages),
             "authors": authors,
