@@ -1,20 +1,16 @@
 """The user turn of a mention: opening line, payload, the brief that never changes, context block."""
 
 import json
-import re
 from dataclasses import dataclass
 from functools import cache
 
 from warmprefix.channel import Message
 from warmprefix.datafiles import read_data
-from warmprefix.delivery import Block
+from warmprefix.delivery import UNSAFE, Block
 from warmprefix.prompt import Segment, Turn
 
 OPENING = "You were mentioned in a team chat channel.\n"
 SEPARATOR = "---\n"
-
-# JSON allows these raw inside a string; a terminal, an editor or a model may take them for a line's or a text's end.
-_RAW = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,8 @@ def payload(message: Message, run_id: str, binding: Binding = Binding()) -> str:
         "text": message.text,
     }
     line = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-    return _RAW.sub(lambda m: json.dumps(m[0])[1:-1], line) + "\n"
+    # JSON allows most of these raw inside a string.
+    return UNSAFE.sub(lambda m: json.dumps(m[0])[1:-1], line) + "\n"
 
 
 def mention_turn(message: Message, run_id: str, block: Block, binding: Binding = Binding()) -> Turn:
