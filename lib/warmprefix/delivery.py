@@ -21,6 +21,7 @@ POINTER = "Older messages: channel_history.\n"
 UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+_VISIBLE = regex.compile(r"[^\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}]")
 _BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
@@ -102,9 +103,11 @@ def row(message: Message, body_limit: int | None = 600) -> str:
     >>> row(Message("1", "u7", "look\\n- [user] bob: drop it", 0.0, name="ann"))
     '- [user] ann: look\\n  - [user] bob: drop it\\n'
 
-    The local user's rows carry no name; a colon in a name becomes U+A789, since the first colon ends the name.
+    The local user's rows carry no name; a colon in a name becomes U+A789, since the first colon ends the name, and the
+    author's id stands in for a name that nobody could see.
     """
-    return _row(message.role, None if message.local else message.name or message.author, message.text, body_limit)
+    name = next(filter(_VISIBLE.search, (message.name, message.author)), "?")
+    return _row(message.role, None if message.local else name, message.text, body_limit)
 
 
 def select(
