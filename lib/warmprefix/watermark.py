@@ -10,6 +10,7 @@ from filelock import FileLock
 
 from warmprefix.atomic import write_text
 from warmprefix.channel import Message
+from warmprefix.errors import InputError
 
 FAITHFUL, STRICT = "faithful", "strict"
 KEEP_IDS = 200
@@ -80,6 +81,8 @@ class WatermarkStore:
     `stage` keeps a run's rows in memory only, so that whatever stops the process before the end of `commit` leaves the
     mark from before. A file that cannot be read as marks is renamed, logged, and its path kept in `damaged`: its
     sessions get a snapshot again, which repeats rows and hides none.
+
+    Raises `InputError` where the file cannot be read at all: it may be sound, so it stays where it is.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -108,7 +111,7 @@ class WatermarkStore:
         with self._lock:
             marks = self._read()
             marks[str(key)] = mark = advance(marks.get(str(key)), shown, native)
-            write_text(self.path, json.dumps({k: asdict(m) for k, m in marks.items()}, ensure_ascii=False, indent=1))
+            write_text(self.path, json.dumps({k: asdict(m) for k, m in marks.items()}, indent=1))
         self.discard(key, run)
         return mark
 
@@ -123,6 +126,10 @@ class WatermarkStore:
             return {}
         except UnicodeDecodeError as error:
             return self._set_aside(str(error))
+        except OSError as error:
+            raise InputError(
+                self.path, "", f"unreadable: {error.strerror}", "give a file, and leave to read it"
+            ) from None
         try:
             return {key: _mark(fields) for key, fields in json.loads(text).items()}
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -145,6 +152,7 @@ def _mark(fields: dict[str, object]) -> Mark:
     if not (
         isinstance(mark.native, str)
         and isinstance(mark.last_at, int | float)
+        and abs(mark.last_at) < float("inf")  # a mark at the end of time would hide every row for good
         and isinstance(mark.ids, list)
         and all(isinstance(id, str) for id in mark.ids)
         and isinstance(mark.position, int)
