@@ -18,7 +18,8 @@ class Lease:
 class _Process:
     native: str
     used_at: float
-    leased: bool = False
+    cold: bool = True
+    lease: Lease | None = None
 
 
 @dataclass
@@ -51,11 +52,15 @@ class Pool:
             self._waiting.append(key)
         return lease
 
-    def release(self, lease: Lease, at: float) -> list[Lease]:
-        """End a lease, and return the leases that this makes possible for those who wait."""
+    def release(self, lease: Lease, at: float, failed: bool = False) -> list[Lease]:
+        """End a lease, and return the leases that this makes possible for those who wait.
+
+        A process whose first run failed stays cold: it may have heard nothing. A lease that has ended, by an earlier
+        release or with its process, frees nothing.
+        """
         process = self._alive.get(lease.key)
-        if process and process.native == lease.native:
-            process.leased, process.used_at = False, at
+        if process and process.lease is lease:
+            process.lease, process.used_at, process.cold = None, at, lease.cold and failed
             self._alive.move_to_end(lease.key)
         granted = []
         for _ in range(len(self._waiting)):
@@ -73,24 +78,23 @@ class Pool:
 
     def expire(self, at: float) -> None:
         """End every process that has been idle for more than `idle` seconds at `at`."""
-        for key in [k for k, p in self._alive.items() if not p.leased and at - p.used_at > self.idle]:
+        for key in [k for k, p in self._alive.items() if not p.lease and at - p.used_at > self.idle]:
             del self._alive[key]
 
     def _grant(self, key: str, at: float) -> Lease | None:
         process = self._alive.get(key)
-        cold = process is None
         if process is None:
             if len(self._alive) >= self.size and not self._end_one_idle():
                 return None
             process = self._alive[key] = _Process(f"native-{next(self._serial)}", at)
-        elif process.leased:
+        elif process.lease:
             return None
-        process.leased, process.used_at = True, at
+        process.lease, process.used_at = Lease(key, process.native, process.cold), at
         self._alive.move_to_end(key)
-        return Lease(key, process.native, cold)
+        return process.lease
 
     def _end_one_idle(self) -> bool:
-        idle = next((k for k, p in self._alive.items() if not p.leased), None)
+        idle = next((k for k, p in self._alive.items() if not p.lease), None)
         if idle is not None:
             del self._alive[idle]
         return idle is not None
