@@ -101,15 +101,15 @@ def _rows(
 def summary(table: pd.DataFrame) -> dict[str, int | float | None]:
     """The sums of one run's table.
 
-    `distinct` counts rows shown at least once; `new_per_warm_turn` is a mean over warm turns, `None` without one;
-    `cache_share` is cached over total input, cold turns included.
+    `distinct` counts rows shown at least once by a run that did not fail; `new_per_warm_turn` is a mean over warm
+    turns, `None` without one; `cache_share` is cached over total input, cold turns included.
     """
-    warm = table[~table["cold"]]
+    warm, delivered = table[~table["cold"]], table[~table["failed"]]
     total, cached = int(table["total"].sum()), int(table["cached"].sum())
     return {
         "turns": len(table),
         "shown": int(table["shown"].sum()),
-        "distinct": int((table["shown"] - table["duplicated"] - table["resent"]).sum()),
+        "distinct": int((delivered["shown"] - delivered["duplicated"] - delivered["resent"]).sum()),
         "duplicated": int(table["duplicated"].sum()),
         "unshown": int(table["unshown"].sum()),
         "shown_chars": int(table["shown_chars"].sum()),

@@ -137,7 +137,7 @@ def simulate(
             tuple(part for part in parts[len(parts) - len(user.parts) :] if part.kind == "row"),
             block.shown,
             frozenset(process.seen.intersection(shown)),
-            frozenset((seen_by_any - process.seen).intersection(shown)) if lease.cold else frozenset(),
+            frozenset(seen_by_any.intersection(shown) - process.seen),
         )
         if failed:
             process.conversation.pop()
@@ -149,7 +149,7 @@ def simulate(
             process.conversation.append(Turn("assistant", (reply,)))
             answer = [*_tool_call(strategy, setting, turn, at), reply]
             process.log.extend([blocks.of(MESSAGES, piece) for piece in answer])
-        pool.release(lease, at)
+        pool.release(lease, at, failed)
 
 
 def _first_row(position: int, mark: Mark | None, strategy: Strategy, newest: Sequence[float]) -> int:
