@@ -32,16 +32,18 @@ def encoding(name: str = "cl100k_base") -> tiktoken.Encoding:
     >>> encoding().encode_ordinary("warm prefix")
     [83697, 9436]
 
-    Raises `InputError` for a name other than `cl100k_base` and `o200k_base`.
+    Raises `InputError` for a name other than `cl100k_base` and `o200k_base`, or a cache folder that cannot be used.
     """
     if name not in _CACHED_AS:
         raise InputError("", f"encoding {name!r}", "unknown", f"use one of {', '.join(_CACHED_AS)}")
     # An empty setting means "no cache" to tiktoken, hence the network at every load.
     folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
-    if not folder:
-        folder = str(Path(tempfile.gettempdir()) / "data-gym-cache")
-        os.environ["TIKTOKEN_CACHE_DIR"] = folder
-    _unpack(name, Path(folder) / _CACHED_AS[name])
+    os.environ["TIKTOKEN_CACHE_DIR"] = folder = folder or str(Path(tempfile.gettempdir()) / "data-gym-cache")
+    try:
+        _unpack(name, Path(folder) / _CACHED_AS[name])
+    except OSError as error:
+        remedy = "set TIKTOKEN_CACHE_DIR to a folder of your own"
+        raise InputError(error.filename or folder, "", f"no place for a vocabulary: {error.strerror}", remedy) from None
     return tiktoken.get_encoding(name)
 
 
