@@ -119,7 +119,7 @@ def mentions(channel: Channel, patterns: Iterable[str] = (), targets: Iterable[s
 def _compiled(pattern: str) -> Callable[[str], object]:
     try:
         return re.compile(pattern).search
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise InputError(
             "", f"--mention {pattern}", f"no regular expression: {error}", "quote it for the shell"
         ) from None
