@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from warmprefix.channel import Channel, Message
-from warmprefix.chatlogs.records import lines
+from warmprefix.chatlogs.documents import lines
 from warmprefix.chatlogs.source import Export, Member, opened
 from warmprefix.errors import InputError
 
@@ -102,6 +102,16 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
     if not result.messages:
         raise InputError(os.fspath(path), "", "holds no line of an IRC log", "is this the right file and format?")
     return result
+
+
+def looks_like(head: str) -> bool:
+    """Whether a text begins as an IRC log does: most of its first lines carry a stamp or a client's header.
+
+    >>> looks_like("[03:38] <ann> hi"), looks_like("Dear all")
+    (True, False)
+    """
+    first = [line for line in head[:8192].split("\n")[:20] if line and not line.isspace()]
+    return sum(bool(_STAMP.match(line) or _HEADER.match(line)) for line in first) * 2 > len(first)
 
 
 def _rows(export: Export) -> Iterator[Message]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from warmprefix.atomic import write_text
 from warmprefix.channel import Channel, Message
-from warmprefix.chatlogs.records import Record, json_lines, once
+from warmprefix.chatlogs.documents import json_lines
+from warmprefix.chatlogs.records import Record, once
 from warmprefix.chatlogs.source import Export, opened
 from warmprefix.errors import InputError
 

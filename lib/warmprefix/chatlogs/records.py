@@ -1,6 +1,5 @@
-"""JSON and lines read in pieces, and the fields of one record: every fault names file, record and field."""
+"""The fields of one record of an export, where every fault names file, record and field; and rows on their way out."""
 
-import json
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -9,10 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from warmprefix.channel import Message, clean
-from warmprefix.chatlogs.source import Export, Member
 from warmprefix.errors import InputError
 
-LINE = 16 << 20  # characters in one line or one record
 LATEST = 32_503_680_000.0  # the year 3000 in seconds
 
 
@@ -102,7 +99,7 @@ def iso_seconds(value: str) -> float | None:
     (1384141080.0, 12.5, None)
     """
     try:
-        return float(value)
+        return float(value) if "_" not in value else None  # Python's own digit grouping is no export's
     except ValueError:
         pass
     try:
@@ -124,50 +121,6 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def lines(export: Export, member: Member, limit: int = LINE) -> Iterator[tuple[int, str]]:
-    """Every line with its number from 1, without its end; raises `InputError` for one longer than `limit`."""
-    number, rest = 1, ""
-    for piece in export.text(member):
-        *whole, rest = (rest + piece).split("\n") if "\n" in piece else (rest + piece,)
-        for line in whole:
-            if len(line) > limit:
-                break
-            yield number, line.removesuffix("\r")
-            number += 1
-        else:
-            line = rest
-        if len(line) > limit:
-            raise InputError(
-                member.label, f"line {number}", f"is longer than {limit:,} characters", "is this a chat log?"
-            )
-    if rest:
-        yield number, rest.removesuffix("\r")
-
-
-def json_lines(export: Export, member: Member) -> Iterator[Record]:
-    """One record a line, blank lines skipped; raises `InputError` for a line that is not a JSON object."""
-    for number, line in lines(export, member):
-        if line and not line.isspace():
-            place = f"line {number}"
-            value = parse(line, member.label, place)
-            if not isinstance(value, dict):
-                raise InputError(member.label, place, f"must be a JSON object, not {kind_of(value)}")
-            yield Record(member.label, place, value)
-
-
-def parse(text: str, file: str, place: str) -> Any:
-    """The JSON value of a text; raises `InputError` for one that is cut off, damaged or nested too deeply."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"{place}, column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
-        raise InputError(file, where, f"is not JSON: {error.msg}", "is the file cut off?") from None
-    except RecursionError:
-        raise InputError(file, place, "is nested too deeply", "no chat export is") from None
-    except ValueError:  # a whole number of thousands of digits
-        raise InputError(file, place, "holds a number that is too long", "no chat export does") from None
-
-
 def once(rows: Iterable[Message]) -> Iterator[Message]:
     """The rows without those whose id came before."""
     seen: set[str] = set()
@@ -175,3 +128,24 @@ def once(rows: Iterable[Message]) -> Iterator[Message]:
         if row.id not in seen:
             seen.add(row.id)
             yield row
+
+
+def drained(rows: list[Message]) -> Iterator[Message]:
+    """The rows in order, each let go as it is taken, so that numbering them does not hold them twice."""
+    rows.reverse()
+    while rows:
+        yield rows.pop()
+
+
+def chosen(found: Iterable[str], channel: str | None, label: str) -> str:
+    """The one channel asked for, or the only one there is; otherwise raises `InputError` that lists them."""
+    names = sorted(set(found))
+    if channel is None and len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError(label, "", "holds no channel", "is this the right export and format?")
+    if channel in names:
+        return channel
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    problem = f"holds {len(names)} channels" if channel is None else f"holds no channel {channel!r}"
+    raise InputError(label, "", problem, f"choose one with --channel: {listed}")

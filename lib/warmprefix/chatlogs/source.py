@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import re
 import stat
 import zipfile
 import zlib
@@ -26,6 +27,15 @@ _WIDE = {
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
+}
+_DRIVE = re.compile(r"[A-Za-z]:")
+_PACKED = {
+    b"PK\x03\x04": "a damaged zip",  # a sound one was recognised before
+    b"\x1f\x8b": "a gzip archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"(\xb5/\xfd": "a zstandard archive",
+    b"7z\xbc\xaf": "a 7z archive",
 }
 
 
@@ -96,6 +106,7 @@ def opened(path: str | os.PathLike[str], encoding: str | None = None) -> Iterato
             archive = zipfile.ZipFile(place)
             members = _zip(archive, label)
         else:
+            _refuse_packed(place, label)
             members, archive = (_file(place, label, PurePosixPath(place.name)),), None
     if not members:
         raise InputError(label, "", "holds no file", "name a folder that holds an export")
@@ -111,6 +122,14 @@ def opened(path: str | os.PathLike[str], encoding: str | None = None) -> Iterato
 
 def _file(path: Path, label: str, name: PurePosixPath) -> Member:
     return Member(label, name, path.stat().st_size, lambda: path.open("rb"))
+
+
+def _refuse_packed(path: Path, label: str) -> None:
+    with path.open("rb") as stream:
+        head = stream.read(8)
+    for magic, kind in _PACKED.items():
+        if head.startswith(magic):
+            raise InputError(label, "", f"is {kind}", "unpack it and name the folder, or export it again")
 
 
 def _folder(root: Path, label: str) -> tuple[Member, ...]:
@@ -132,7 +151,7 @@ def _zip(archive: zipfile.ZipFile, label: str) -> tuple[Member, ...]:
     members = []
     for info in infos:
         name = PurePosixPath(info.filename.replace("\\", "/"))
-        if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
+        if not name.parts or name.is_absolute() or ".." in name.parts or _DRIVE.match(info.filename):
             raise InputError(label, f"member {info.filename!r}", "leads out of the archive", "do not trust this file")
         total += info.file_size
         if info.file_size > max(RATIO_FREE, RATIO * info.compress_size) or total > TOTAL:
