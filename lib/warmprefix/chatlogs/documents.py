@@ -122,22 +122,22 @@ class _Cursor:
         """The next value, however many pieces it takes."""
         self.peek()
         while True:
+            fault = None
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
-                if end < len(self._text) or self._text[end - 1] in '}]"' or not self._more(1):
-                    self._at = end
-                    return value
             except json.JSONDecodeError as error:
-                held = len(self._text) - self._at
-                if held > LINE:
-                    raise self.fault(f"holds a record longer than {LINE:,} characters, or a damaged one") from None
-                if not self._more(max(held, 1)):
-                    problem = f"is not JSON: {error.msg}"
-                    raise self.fault(problem, "is the file cut off?", error.pos) from None
+                fault, end = error, len(self._text)
             except RecursionError:
                 raise self.fault("is nested too deeply", "no chat export is") from None
             except ValueError:  # a whole number of thousands of digits
                 raise self.fault("holds a number that is too long", "no chat export does") from None
+            if end - self._at > LINE:
+                raise self.fault(f"holds a record longer than {LINE:,} characters, or a damaged one")
+            if fault is None and (end < len(self._text) or self._text[end - 1] in '}]"' or not self._more(1)):
+                self._at = end
+                return value
+            if fault is not None and not self._more(end - self._at):  # twice as much, so that long records cost little
+                raise self.fault(f"is not JSON: {fault.msg}", "is the file cut off?", fault.pos)
 
     def list(self) -> Iterator[Any]:
         """The elements of the list that begins here."""

@@ -60,9 +60,9 @@ class Export:
     bar: Any
 
     def only(self) -> Member:
-        """The one file, where a format has no folders; raises `InputError` for a folder of several."""
-        if len(self.members) != 1:
-            raise InputError(self.label, "", f"holds {len(self.members)} files, not one", "name the file itself")
+        """The one file, where a format is a file; raises `InputError` for a folder or a zip."""
+        if self.whole:
+            raise InputError(self.label, "", "is a zip or a folder", "name the file itself")
         return self.members[0]
 
     def text(self, member: Member) -> Iterator[str]:
