@@ -1,0 +1,153 @@
+"""The command line: every verb's JSON and table, the real cases, and one clear line for every kind of bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warmprefix import calibrate, cli
+from warmprefix.datafiles import DATA
+
+ROOT = Path(__file__).resolve().parents[1]
+CHANNELS = ROOT.parent / "shared" / "data" / "channels"
+SAMPLE = str(DATA / "channel.jsonl")
+
+# The exact arguments of each public case; who is addressed stands in its meta.json.
+CASES = {
+    "irc_w3c_css_20131111": [
+        *("channel.log", "--format", "irc", "--mention", r"^\s*(?i:relay|recorder|issuebot)\s*[,:]"),
+        *("--agent", "relay", "--agent", "recorder", "--agent", "issuebot"),
+    ],
+    "slack_houston_general": [".", "--format", "slack", "--mention-id", "U30215248"],
+    "discord_nous_200": ["channel.json", "--format", "discord", "--mention-id", "300000000000000001"],
+    "zulip_bot_topic_200": [".", "--format", "zulip", "--mention-id", "900001", "--agent", "helper"],
+}
+RUNS = {
+    "window_limit12_fetch30": ["--strategy", "window"],
+    "watermark_strict_limit_none_fetch_none": [
+        *("--strategy", "watermark", "--cursor", "strict", "--limit", "none", "--fetch", "none"),
+    ],
+    "watermark_strict_limit12_fetch30": ["--strategy", "watermark", "--cursor", "strict"],
+    "watermark_faithful_limit12_fetch30": ["--strategy", "watermark"],
+}
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert cli.main([*arguments, "--json"]) in (0, 1)
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("own_rows", ["keep", "drop"])
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("case", CASES)
+def test_public_logs_replay_to_their_right_values(
+    case: str, run: str, own_rows: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not CHANNELS.is_dir():
+        pytest.skip(f"the public channel logs are not at {CHANNELS}")
+    right = json.loads((CHANNELS / case / "expected.json").read_text())
+    source, *arguments = CASES[case]
+    got = said(capsys, "replay", str(CHANNELS / case / source), *arguments, *RUNS[run], "--own-rows", own_rows)
+    (sums,) = got["strategies"].values()
+    wanted = right["replay" if own_rows == "keep" else "replay_without_bot_messages"][run]
+    assert {name: sums[name] for name in ("turns", "shown", "distinct", "duplicated", "unshown")} == {
+        name: wanted[name] for name in ("turns", "shown", "distinct", "duplicated", "unshown")
+    }
+    if own_rows == "keep":
+        facts = got["channel"]
+        assert {name: facts[name] for name in ("messages", "authors", "mentions", "mention_index")} == {
+            name: right[name] for name in ("messages", "authors", "mentions", "mention_index")
+        }
+        assert facts["gaps"] == pytest.approx(right["gaps"], abs=5e-4)
+
+
+def test_replay_says_all_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    got = said(capsys, "replay", SAMPLE, "--mention", "@claude", "--evict-at", "15")
+    assert set(got["channel"]) == {"messages", "authors", "mentions", "mention_index", "gaps"}
+    assert list(got["strategies"]) == ["window", "watermark", "unstable"]
+    fields = "turns shown distinct duplicated unshown shown_chars duplicated_tokens total_input cached cache_share"
+    for sums in got["strategies"].values():
+        assert set(sums) == {*fields.split(), "new_per_warm_turn"}
+        assert 0 < sums["cached"] < sums["total_input"]
+        assert sums["cache_share"] == sums["cached"] / sums["total_input"]
+    # Evicted at 15, the process is shown again what it had seen: not a duplicate within its own session.
+    marked = got["strategies"]["watermark"]
+    assert marked["duplicated"] == 0 and marked["shown"] > marked["distinct"]
+
+
+def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["replay", SAMPLE, "--mention", "@claude", "--strategy", "watermark"]) == 0
+    shown = capsys.readouterr().out
+    assert "200 messages by 5 authors, 30 mentions" in shown
+    assert "min 1, median 4" in shown and "watermark" in shown and "window" not in shown
+
+
+BAD: dict[str, tuple[list[str], str]] = {
+    "an unknown option": (["replay", SAMPLE, "--mentoin", "x"], "--mentoin"),
+    "an unknown verb": (["repaly"], "repaly"),
+    "an unknown strategy": (["replay", SAMPLE, "--mention", "@claude", "--strategy", "windwo"], "windwo"),
+    "nobody addressed": (["replay", SAMPLE], "--mention"),
+    "no match": (["replay", SAMPLE, "--mention", "@nobody"], "@nobody"),
+    "no such id": (["replay", SAMPLE, "--mention-id", "U1"], "U1"),
+    "no pattern": (["replay", SAMPLE, "--mention", "("], "regular expression"),
+    "an unknown agent": (["replay", SAMPLE, "--mention", "@claude", "--agent", "zed"], "zed"),
+    "an eviction past the end": (["replay", SAMPLE, "--mention", "@claude", "--evict-at", "31"], "--evict-at 31"),
+    "a limit that is none": (["replay", SAMPLE, "--mention", "@claude", "--limit", "-1"], "--limit"),
+    "nothing fetched": (["replay", SAMPLE, "--mention", "@claude", "--fetch", "0"], "fetch"),
+    "no such file": (["replay", "no/such/file", "--mention", "x"], "no/such/file"),
+    "an unknown notebook": (["run", "31"], "31"),
+    "an unknown parameter": (["run", "30", "-p", "evcit_at=3"], "evict_at"),
+    "an unknown set": (["run", "30", "--set", "smok"], "smoke"),
+    "an unreadable grid": (["run", "30", "--grid", "no-grid.yaml"], "no-grid.yaml"),
+    "too few channels": (["claims", "--channels", "3"], "--channels 3"),
+    "a negative seed": (["generate", "--seed", "-1", "--out", "x"], "--seed"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_exit_2(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments, named = BAD[name]
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1 and printed.err.startswith("warmprefix: ")
+    assert named in printed.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b'{"id": "1", "author": "ann", "text": "@claude hi", "created_at": 1}\n{"id": "2", "auth', "line 2"),
+        (b"", ""),
+        (b"\xff\xfe\xff", ""),
+        (b'{"id": "1", "author": "ann", "text": "hi", "created_at": "soon"}\n', "created_at"),
+    ],
+)
+def test_a_broken_log_names_file_and_place(
+    content: bytes, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "broken.jsonl"
+    log.write_bytes(content)
+    assert cli.main(["replay", str(log), "--mention", "@claude"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "broken.jsonl" in error and place in error
+
+
+def test_the_module_runs_and_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m warmprefix replay '{SAMPLE}' --mention @claude --json | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "{\n" and done.stderr == ""
+
+
+def test_generate_writes_the_committed_channel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = said(capsys, "generate", "--out", str(tmp_path))
+    assert written["seed"] == calibrate.SEED
+    for name in ("channel.jsonl", "replies.txt"):
+        assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes()
