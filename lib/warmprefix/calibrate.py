@@ -26,7 +26,7 @@ BURST = (2, 3, 4)
 READ, NEW, RESENT = (420, 440), (21, 44), 23
 NEW_PER_TURN = 766
 TOLERANCE = 0.03
-SEED = 62
+SEED = 82
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ def _fit_rows(channel: Channel, plan: Plan, blocks: Blocks, rng: np.random.Gener
     """The channel with the bodies around its first mentions and before mention 14 drawn again until their sizes fit."""
     where = mentions(channel, [HANDLE])
     texts = [message.text for message in channel.messages]
+    longs = {position for position, text in enumerate(texts) if len(text) > plan.long_over}
 
     def tokens(position: int) -> int:
         return blocks.tokenizer.count(row(replace(channel.messages[position], text=texts[position])))
@@ -79,6 +80,9 @@ def _fit_rows(channel: Channel, plan: Plan, blocks: Blocks, rng: np.random.Gener
         else:
             texts[position], sizes[position] = old
     seen_before_15 = where[13] - 1
+    if seen_before_15 in longs:  # it has to be short, so its log goes to somebody else
+        other = int(rng.choice([i for i in range(len(texts)) if i > where[14] and i not in {*where, *longs}]))
+        texts[seen_before_15], texts[other] = texts[other], texts[seen_before_15]
     while tokens(seen_before_15) != RESENT:
         texts[seen_before_15] = body(plan, rng)
     return Channel(channel.id, tuple(replace(m, text=text) for m, text in zip(channel.messages, texts, strict=True)))
@@ -96,7 +100,7 @@ def _miss(sizes: Sequence[int], where: Sequence[int]) -> int:
 
 def _fit_replies(channel: Channel, where: Sequence[int], blocks: Blocks, rng: np.random.Generator) -> tuple[str, ...]:
     """Replies of such a length that a warm watermark turn has the published number of new tokens, give or take 3 %."""
-    aim = NEW_PER_TURN * (1 + TOLERANCE * float(rng.uniform(-0.95, 0.95)))
+    aim = NEW_PER_TURN * (1 + TOLERANCE * float(rng.uniform(-0.9, 0.9)))
     table = ledger(channel, where, STRATEGIES["watermark"], blocks)
     # A warm turn's new tokens are the reply before it and the turn itself.
     turns_alone = float((table["new"] - table["output"].shift())[~table["cold"]].mean())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from warmprefix import calibrate
 from warmprefix.calibrate import BURST, PUBLISHED, Sample
 from warmprefix.channel import gaps
 from warmprefix.datafiles import read_data
@@ -64,6 +65,11 @@ def claims() -> tuple[Claim, ...]:
     return tuple(found)
 
 
+def claim(id: str) -> Claim:
+    """The claim of that id; raises `StopIteration` for no such claim."""
+    return next(each for each in claims() if each.id == id)
+
+
 def measure(sample: Sample, blocks: Blocks) -> dict[str, Value]:
     """What one channel gives for every claim; a range claim gets its least and its greatest value."""
     channel, where, setting = sample.channel, sample.mentions, sample.setting
@@ -105,6 +111,11 @@ def measure(sample: Sample, blocks: Blocks) -> dict[str, Value]:
     }
 
 
+def spread(seeds: Iterable[int], blocks: Blocks) -> list[dict[str, Value]]:
+    """What the channels of these seeds give, each of them meeting the published inputs."""
+    return [measure(calibrate.sample(seed, blocks), blocks) for seed in seeds]
+
+
 def _of_the_channel(sample: Sample) -> dict[str, Value]:
     rows, between = sample.channel.messages, gaps(sample.mentions)
     return {
@@ -137,16 +148,16 @@ def _span(values: "pd.Series[float]") -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def verdicts(measured: Mapping[str, Value], spread: Sequence[Mapping[str, Value]]) -> pd.DataFrame:
+def verdicts(measured: Mapping[str, Value], channels: Sequence[Mapping[str, Value]]) -> pd.DataFrame:
     """One row a claim: published, low, high, measured, role, ok.
 
     For an input `low` and `high` are its tolerance, and it holds when the measured value lies inside. For a prediction
-    they are the 5-95 % band of `spread`, one entry a channel that meets the same inputs, and it holds when the
+    they are the 5-95 % band of `channels`, one entry a channel that meets the same inputs, and it holds when the
     published value lies inside. Both are compared at the published precision. What is only reported has neither.
     """
     rows = []
     for claim in claims():
-        low, high = _bounds(claim, spread)
+        low, high = _bounds(claim, channels)
         value = measured.get(claim.id)
         if isinstance(value, tuple):
             ok = low <= value[0] and value[1] <= high
@@ -169,14 +180,14 @@ def verdicts(measured: Mapping[str, Value], spread: Sequence[Mapping[str, Value]
     return pd.DataFrame(rows, dtype=object)
 
 
-def _bounds(claim: Claim, spread: Sequence[Mapping[str, Value]]) -> Any:
+def _bounds(claim: Claim, channels: Sequence[Mapping[str, Value]]) -> Any:
     if claim.role == REPORTED:
         return None, None
     if isinstance(claim.published, tuple):
         return claim.published
     if claim.role == INPUT:
         return claim.published * (1 - claim.within), claim.published * (1 + claim.within)
-    values: Iterable[Any] = (sample[claim.id] for sample in spread)
+    values: Iterable[Any] = (channel[claim.id] for channel in channels)
     low, high = np.percentile(np.fromiter(values, float), [5, 95])
     return claim.rounded(float(low)), claim.rounded(float(high))
 

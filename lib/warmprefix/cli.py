@@ -179,8 +179,7 @@ def show_claims(options: argparse.Namespace) -> int:
         raise InputError("", f"--channels {options.channels}", "too few for a 5-95 % band", "take 20 or more")
     blocks = Blocks(Tokenizer())
     seeds = tqdm(range(options.channels), "channels", disable=not sys.stderr.isatty(), leave=False)
-    spread = [claims.measure(calibrate.sample(seed, blocks), blocks) for seed in seeds]
-    table = claims.verdicts(claims.measure(calibrate.published(), blocks), spread)
+    table = claims.verdicts(claims.measure(calibrate.published(), blocks), claims.spread(seeds, blocks))
     if options.json:
         _print_json(table.to_dict("records"))
     else:

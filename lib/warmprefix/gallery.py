@@ -1,6 +1,7 @@
 """The figures that are published: for each its numbers, its drawing, its alt text and its caption."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from matplotlib.patches import Patch
 from warmprefix import calibrate, claims
 from warmprefix.anatomy import LOOKS, anatomy
 from warmprefix.calibrate import Sample
+from warmprefix.delivery import Limits
 from warmprefix.figures import Figure, Style, from_zero, label_ends, name_axes, save
 from warmprefix.ledger import ledger
 from warmprefix.request import Blocks
@@ -25,7 +27,7 @@ SEEDS = [calibrate.SEED]
 def draw_all(folder: Path, channels: int = 100) -> list[Figure]:
     """Every figure of the gallery, drawn into a folder from the committed channel."""
     blocks, sample = Blocks(Tokenizer()), calibrate.published()
-    spread = [claims.measure(calibrate.sample(seed, blocks), blocks) for seed in range(channels)]
+    spread = claims.spread(range(channels), blocks)
     steps = list(simulate(sample.channel, sample.mentions, STRATEGIES["watermark"], blocks, sample.setting))
     tables = runs(sample, blocks)
     return [
@@ -34,7 +36,7 @@ def draw_all(folder: Path, channels: int = 100) -> list[Figure]:
         mention_figure(steps, folder),
         cumulative_figure(tables, folder),
         eviction_figure(sample, blocks, 15, folder),
-        ablation_figure(sample, blocks, folder),
+        ablation_figure(ablation(sample, blocks), folder),
     ]
 
 
@@ -238,13 +240,16 @@ def _draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
         label_ends(axes, ends, look)
 
 
-def eviction_figure(sample: Sample, blocks: Blocks, evict_at: int, folder: str | Path) -> Figure:
+def eviction_figure(
+    sample: Sample, blocks: Blocks, evict_at: int, folder: str | Path, limits: Limits = Limits()
+) -> Figure:
     """`30-eviction`: the input of each turn with and without an eviction."""
     data = pd.DataFrame({"mention": range(1, len(sample.mentions) + 1)})
     sums = {}
     for name in ("window", "watermark"):
         for label, evicted in (("", ()), (" evicted", (evict_at,))):
-            table = ledger(sample.channel, sample.mentions, STRATEGIES[name], blocks, sample.setting, evict_at=evicted)
+            strategy = replace(STRATEGIES[name], limits=limits)
+            table = ledger(sample.channel, sample.mentions, strategy, blocks, sample.setting, evict_at=evicted)
             data[name + label] = table["total"]
             sums[name + label] = int(table["total"].sum())
             resent = int(table["resent_tokens"].sum())
@@ -298,22 +303,22 @@ ABLATION = (
 )
 
 
-def ablation(sample: Sample, blocks: Blocks) -> pd.DataFrame:
+def ablation(sample: Sample, blocks: Blocks, limits: Limits = Limits(), context_limit: int = 200_000) -> pd.DataFrame:
     """The sums of every named strategy: what each omission saves, and what each place of a status line costs."""
     rows = []
     for name in ABLATION:
-        table = ledger(sample.channel, sample.mentions, STRATEGIES[name], blocks, sample.setting)
-        total, uncached = int(table["total"].sum()), int(table["new"].sum())
+        strategy = replace(STRATEGIES[name], limits=limits)
+        table = ledger(sample.channel, sample.mentions, strategy, blocks, sample.setting, context_limit=context_limit)
+        total, cached = int(table["total"].sum()), int(table["cached"].sum())
         left = int(table["turns_left"].iloc[-1])
         rows.append(
-            {"strategy": name, "total": total, "uncached": uncached, "cached": total - uncached, "turns_left": left}
+            {"strategy": name, "total": total, "uncached": total - cached, "cached": cached, "turns_left": left}
         )
     return pd.DataFrame(rows)
 
 
-def ablation_figure(sample: Sample, blocks: Blocks, folder: str | Path) -> Figure:
-    """`30-ablation`: what each omission of a warm turn is worth."""
-    data = ablation(sample, blocks)
+def ablation_figure(data: pd.DataFrame, folder: str | Path) -> Figure:
+    """`30-ablation`: what each omission of a warm turn is worth, from the table of `ablation`."""
     base = data.set_index("strategy").loc["watermark"]
     worst = data.set_index("strategy")["total"].div(base["total"]) - 1
     uncached = data.set_index("strategy")["uncached"].div(base["uncached"])

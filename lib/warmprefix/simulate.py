@@ -48,7 +48,7 @@ class Setting:
 
     framing: str = field(default_factory=lambda: read_data("framing.md"))
     tools: tuple[str, ...] = field(default_factory=tool_schemas)
-    binding: Binding = Binding()  # noqa: RUF009  (frozen)
+    binding: Binding = Binding()
     reply: Callable[[int], str] = lambda turn: DEFAULT_REPLY
     status: Callable[[float], str] = status_line
 

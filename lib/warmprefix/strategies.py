@@ -27,7 +27,7 @@ class Strategy:
     status: str | None = None
     ask_every: int = 5
     cursor: str = FAITHFUL
-    limits: Limits = Limits()  # noqa: RUF009  (frozen)
+    limits: Limits = Limits()
     order: tuple[str, str] = ("system", "tools")
 
     def __post_init__(self) -> None:
