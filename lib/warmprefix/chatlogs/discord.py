@@ -116,7 +116,7 @@ def _addressed(record: Record, content: str) -> Iterator[str]:
     if "@" in content:
         for entry in record.items("mentions"):
             names = [entry.text(key, "") for key in ("nickname", "name", "global_name", "username")]
-            if any(name and f"@{name}" in content for name in names):
+            if any(name and re.search(rf"(?<!\w)@{re.escape(name)}(?!\w)", content) for name in names):
                 yield entry.identity("id")
 
 

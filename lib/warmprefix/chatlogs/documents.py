@@ -133,11 +133,15 @@ class _Cursor:
                 raise self.fault("holds a number that is too long", "no chat export does") from None
             if end - self._at > LINE:
                 raise self.fault(f"holds a record longer than {LINE:,} characters, or a damaged one")
-            if fault is None and (end < len(self._text) or self._text[end - 1] in '}]"' or not self._more(1)):
+            if fault is None and (self._ends(end) or not self._more(1)):
                 self._at = end
                 return value
             if fault is not None and not self._more(end - self._at):  # twice as much, so that long records cost little
                 raise self.fault(f"is not JSON: {fault.msg}", "is the file cut off?", fault.pos)
+
+    def _ends(self, end: int) -> bool:
+        """Whether a value surely ends here: a number may go on in the next piece."""
+        return self._text[end - 1] in '}]"' or (end < len(self._text) and self._text[end] in " \t\r\n,]}")
 
     def list(self) -> Iterator[Any]:
         """The elements of the list that begins here."""

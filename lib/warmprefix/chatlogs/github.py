@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from warmprefix.channel import Channel, Message
@@ -47,10 +46,11 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
                     top[key] = value.fields if isinstance(value, Record) else value
             if "body" in top and any(time in top for time in _TIMES):  # the document is itself an issue
                 found += _rows(Record(member.label, "the issue", top), "issue", member.label)
-    return _channel(found, channel, os.fspath(path))
+        stem = export.stem
+    return _channel(found, channel, os.fspath(path), stem)
 
 
-def _channel(found: list[tuple[str, Message]], channel: str | None, label: str) -> Channel:
+def _channel(found: list[tuple[str, Message]], channel: str | None, label: str, stem: str) -> Channel:
     numbers = sorted({number for number, _ in found if number}, key=int)
     if channel is not None:
         found = [(number, row) for number, row in found if number == channel.lstrip("#")]
@@ -62,7 +62,7 @@ def _channel(found: list[tuple[str, Message]], channel: str | None, label: str) 
     rows = [_threaded(number, row) if several else row for number, row in found]
     rows.sort(key=lambda row: row.created_at)
     logins = {row.author.casefold(): row.author for row in rows}
-    only = channel.lstrip("#") if channel else numbers[0] if len(numbers) == 1 else Path(label).stem
+    only = channel.lstrip("#") if channel else numbers[0] if len(numbers) == 1 else stem
     return Channel.of(only, once(_spelled(row, logins) for row in drained(rows)))
 
 

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 from warmprefix.channel import Channel, Message
 from warmprefix.chatlogs.documents import lines
@@ -98,7 +97,7 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
     a new day. `channel` names the result (by default the file does). Raises `InputError`.
     """
     with opened(path, encoding) as export:
-        result = Channel.of(channel or Path(path).stem, _rows(export))
+        result = Channel.of(channel or export.stem, _rows(export))
     if not result.messages:
         raise InputError(os.fspath(path), "", "holds no line of an IRC log", "is this the right file and format?")
     return result

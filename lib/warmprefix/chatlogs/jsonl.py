@@ -25,7 +25,7 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
     line whose id came before. `channel` names the result (by default the file does). Raises `InputError`.
     """
     with opened(path, encoding) as export:
-        result = Channel.of(channel or Path(path).stem, once(_rows(export)))
+        result = Channel.of(channel or export.stem, once(_rows(export)))
     if not result.messages:
         raise InputError(os.fspath(path), "", "holds no message", "is this the right file?")
     return result

@@ -80,7 +80,7 @@ class _Text(HTMLParser):
             self.parts.append("> ")
         elif tag == "img" and "emoji" in classes:
             self.parts.append(named.get("alt", ""))
-        elif tag in ("td", "th"):
+        elif tag in ("td", "th") and not self._at_start():
             self.parts.append(" ")
         elif tag == "pre":
             self.preformatted += 1

@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from warmprefix.channel import Channel, Message
 from warmprefix.chatlogs.documents import json_entries, json_lines
@@ -42,13 +41,14 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
         for member in _members(export):
             for record in _records(export, member):
                 _take(record, found, channel)
+        stem = export.stem
     wanted = channel
     if channel is not None and "/" not in channel and channel not in found.rooms:
         wanted = next((room for room in found.rooms if room.endswith(f"/{channel}")), channel)
     name = chosen(found.rooms, wanted, os.fspath(path))
     rows = found.rooms[name]
     rows.sort(key=lambda row: row.created_at)
-    return Channel.of(name or Path(path).stem, once(drained(rows)))
+    return Channel.of(name or stem, once(drained(rows)))
 
 
 def _members(export: Export) -> Iterator[Member]:

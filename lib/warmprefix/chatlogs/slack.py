@@ -61,7 +61,7 @@ def _folders(export: Export) -> dict[str, list[Member]]:
     found: dict[str, list[Member]] = {}
     for member in export.members:
         if _DAY.match(member.name.name):
-            found.setdefault(member.name.parent.name or os.path.basename(export.label), []).append(member)
+            found.setdefault(member.name.parent.name or export.stem, []).append(member)
     return found
 
 

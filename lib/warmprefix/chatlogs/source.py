@@ -59,6 +59,11 @@ class Export:
     whole: bool  # a folder or a zip, not one file
     bar: Any
 
+    @property
+    def stem(self) -> str:
+        """The export's own name without its folder and suffix."""
+        return Path(os.path.abspath(self.label)).stem
+
     def only(self) -> Member:
         """The one file, where a format is a file; raises `InputError` for a folder or a zip."""
         if self.whole:

@@ -63,7 +63,7 @@ def _pages(export: Export, channel: str | None, seen: dict[str, set[str]]) -> tu
     streams: dict[str, list[Member]] = {}
     for member in export.members:
         if not export.whole or _is_page(export, member):
-            stream = member.name.parent.name or _stem(export.label)
+            stream = member.name.parent.name or export.stem
             streams.setdefault(stream, []).append(member)
     name = chosen(streams, channel if export.whole else None, export.label)
     rows = []
@@ -72,10 +72,6 @@ def _pages(export: Export, channel: str | None, seen: dict[str, set[str]]) -> tu
             if key in ("", "messages", "zerver_message"):
                 rows.append(_message(_checked(record, member), _People({}, frozenset()), seen))
     return name, rows
-
-
-def _stem(label: str) -> str:
-    return os.path.splitext(os.path.basename(os.path.abspath(label)))[0]
 
 
 def _is_page(export: Export, member: Member) -> bool:
