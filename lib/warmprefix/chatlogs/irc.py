@@ -47,7 +47,8 @@ _FORMATTING = re.compile(r"\x03(?:\d{1,2}(?:,\d{1,2})?)?|\x04(?:[0-9A-Fa-f]{6})?
 _SERVER = re.compile(
     r"(?:Joins|Parts|Quits): "
     r"|(?:Now talking (?:in|on)|Rejoined channel|Attempting to rejoin|Retrieving) [#&+!\w]"
-    r"|Topic (?:is '|for [#&+!])|Set by \S+ (?:on|at) |Disconnected\b|Loaded log from |You are now known as "
+    r"|Users on [#&+!]|Topic (?:is '|for [#&+!])"
+    r"|Set by \S+ (?:on|at) |Disconnected\b|Loaded log from |You are now known as "
     r"|\S+ is now known as \S+\s*$"
     r"|\S+ (?:[\[(]\S*[\])] +)?has (?:joined|left)(?: +[#&+!]\S*|,| *$| +[\[(])"
     r"|\S+ [\[(]\S+@\S+[\])] +(?:has (?:joined|left|quit)|Quit)\b"
