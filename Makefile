@@ -16,7 +16,7 @@ BUILD := build
 .DELETE_ON_ERROR:
 
 all: run  ## set up, run all notebooks with the set `publish`, draw the figures, print the claims (the default)
-	$(PY) -m warmprefix figures --out $(BUILD)/figures
+	$(PY) -m warmprefix figures --png --out $(BUILD)/figures
 	$(PY) -m warmprefix claims
 	@printf '\n%s\n' 'Where to look:'
 	@printf '  %-18s %s\n' \

@@ -37,9 +37,9 @@ def draw(canvas: Canvas, data: pd.DataFrame, look: figures.Style) -> None:
     figures.label_ends(axes, data.groupby("strategy")["tokens"].last().to_dict(), look)
 
 
-def save(folder: Path, **changed: object) -> figures.Figure:
-    options = {"data": DATA, "folder": folder, **TEXT, **changed}
-    return figures.save(draw, "10-lines", **options)  # type: ignore[arg-type]
+def save(folder: Path, png: bool = True, **changed: object) -> figures.Figure:
+    options = {"data": DATA, **TEXT, **changed}
+    return figures.save(figures.Drawing("10-lines", draw, **options), folder, png=png)  # type: ignore[arg-type]
 
 
 def test_everything_a_page_needs_is_written(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_drawing_cannot_change_what_is_written_as_its_numbers(tmp_path: Path) 
     def spoil(canvas: Canvas, data: pd.DataFrame, look: figures.Style) -> None:
         data["tokens"] = 0
 
-    figures.save(spoil, "10-spoilt", data=DATA, folder=tmp_path, **TEXT)  # type: ignore[arg-type]
+    figures.save(figures.Drawing("10-spoilt", spoil, DATA, **TEXT), tmp_path)  # type: ignore[arg-type]
     assert list(DATA["tokens"]) == [100.0, 1 / 3, 120, 300]
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 
 import pandas as pd
 
 from warmprefix.channel import Message
 from warmprefix.figures import Style, style
-from warmprefix.prompt import MESSAGES
+from warmprefix.prompt import MESSAGES, TOOLS
 from warmprefix.request import Block, Blocks
 from warmprefix.simulate import Step
 
@@ -70,8 +71,13 @@ def left_out(steps: Sequence[Step], turn: int) -> pd.DataFrame:
 def page(step: Step, blocks: Blocks, theme: str = "light") -> str:
     """One turn as HTML: what it sends, piece by piece, coloured by segment, each with its token count."""
     look = style(theme)
-    pieces = [_piece(name, blocks.text(block), block.tokens, look) for name, sent, block in _segments(step) if sent]
-    total = sum(block.tokens for _, sent, block in _segments(step) if sent)
+    sent = [(name, block) for name, sent, block in _segments(step) if sent]
+    total = sum(block.tokens for _, block in sent)
+    pieces = []
+    # Rows stand one by one; the tool definitions are one piece.
+    for (name, _), run in groupby(sent, key=lambda piece: (piece[0], piece[1].kind == TOOLS or id(piece))):
+        part = [block for _, block in run]
+        pieces.append(_piece(name, "".join(map(blocks.text, part)), sum(block.tokens for block in part), look))
     title = (
         f"Turn {step.turn}, {'cold' if step.cold else 'warm'}: {total:,} tokens sent, {step.request.tokens:,} in all"
     )

@@ -17,6 +17,7 @@ from warmprefix import __version__, batch, calibrate, chatlogs, claims, gallery
 from warmprefix.channel import Channel, gaps, mentions
 from warmprefix.delivery import Limits
 from warmprefix.errors import InputError
+from warmprefix.figures import save
 from warmprefix.ledger import ledger, summary
 from warmprefix.request import Blocks
 from warmprefix.strategies import PUBLISHED, STRATEGIES
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--own-rows", choices=["keep", "drop"], default="keep", help="the agents' rows")
     sub.add_argument("--encoding", metavar="E", help="utf-8 when not named")
+    sub.add_argument("--channel", metavar="NAME", help="which of an export's channels")
 
     sub = verb("claims", show_claims, "the published figures beside the measured ones")
     sub.add_argument("--channels", metavar="N", type=int, default=100, help="how many channels the band is taken over")
@@ -91,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = verb("figures", figures, "draw the figures of the gallery")
     sub.add_argument("--out", metavar="DIR", default="figures", help="the folder to write to")
+    sub.add_argument("--png", action="store_true", help="write PNGs at twice the size as well")
 
     sub = verb("generate", generate, "write a channel that meets the published inputs, and its replies")
     sub.add_argument("--seed", metavar="N", type=int, default=calibrate.SEED, help="the committed one when absent")
@@ -109,7 +112,8 @@ def _limit(text: str) -> int | None:
 
 def replay(options: argparse.Namespace) -> int:
     """`warmprefix replay`: the facts of a channel and one row of sums a strategy."""
-    channel = chatlogs.read(options.source, options.format, encoding=options.encoding).with_agents(options.agent)
+    channel = chatlogs.read(options.source, options.format, encoding=options.encoding, channel=options.channel)
+    channel = channel.with_agents(options.agent)
     if options.own_rows == "drop":
         channel = channel.without_agents()
     where = _addressed(channel, options)
@@ -213,7 +217,7 @@ def _short(path: str) -> str:
 
 def figures(options: argparse.Namespace) -> int:
     """`warmprefix figures`: draw the gallery into a folder."""
-    drawn = gallery.draw_all(Path(options.out))
+    drawn = [save(each, options.out, png=options.png) for each in gallery.drawings()]
     if options.json:
         return _print_json([{"slug": each.slug, "alt": each.alt, "caption": each.caption} for each in drawn])
     for each in drawn:

@@ -105,37 +105,47 @@ class Figure:
         return {"image/svg+xml": self.path("light.svg").read_text(encoding="utf-8"), "text/plain": self.alt}
 
 
-def save(
-    draw: Draw,
-    slug: str,
-    *,
-    data: pd.DataFrame,
-    alt: str,
-    caption: str,
-    parameters: Mapping[str, Any],
-    seeds: Sequence[int],
-    folder: str | Path,
-    height: int = 405,
-    png: bool = True,
-) -> Figure:
-    """Draw `data` for both themes with the one function `draw(figure, data, style)` and write all that a page needs.
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure before it is saved: the function that draws it, its numbers, and what a page says of it.
+
+    `draw(figure, data, style)` draws onto an empty figure; `height` is in pixels, the width is 720.
+    """
+
+    slug: str
+    draw: Draw
+    data: pd.DataFrame
+    alt: str
+    caption: str
+    parameters: Mapping[str, Any]
+    seeds: Sequence[int]
+    height: int = 405
+
+
+def save(drawing: Drawing, folder: str | Path, *, png: bool = True) -> Figure:
+    """Draw for both themes with the one function and write all that a page needs.
 
     Writes `slug.light.svg`, `slug.dark.svg`, the same as PNG at twice the size (unless `png` is false), `slug.csv`
-    (exactly the plotted numbers) and `slug.json` (alt, caption, parameters, seeds) into `folder`. `height` is in
-    pixels, the width is 720. The same input gives the same bytes. Raises `InputError` where data, alt or caption is
-    missing, and writes nothing unless everything could be drawn.
+    (exactly the plotted numbers) and `slug.json` (alt, caption, parameters, seeds) into `folder`. The same input gives
+    the same bytes. Raises `InputError` where data, alt or caption is missing, and writes nothing unless everything
+    could be drawn.
     """
-    for field, missing in (("data", data.empty), ("alt", not alt.strip()), ("caption", not caption.strip())):
-        if missing:
-            raise InputError(slug, field, "is empty", "a figure is published with data, alt text and caption")
-    about = {"alt": alt, "caption": caption, "parameters": dict(parameters), "seeds": list(seeds)}
+    missing = {"data": drawing.data.empty, "alt": not drawing.alt.strip(), "caption": not drawing.caption.strip()}
+    for field in (field for field, is_missing in missing.items() if is_missing):
+        raise InputError(drawing.slug, field, "is empty", "a figure is published with data, alt text and caption")
+    about = {
+        "alt": drawing.alt,
+        "caption": drawing.caption,
+        "parameters": dict(drawing.parameters),
+        "seeds": list(drawing.seeds),
+    }
     files: dict[str, bytes] = {
-        "csv": data.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode(),
+        "csv": drawing.data.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode(),
         "json": (json.dumps(about, ensure_ascii=False, indent=2, default=_plain) + "\n").encode(),
     }
     for theme in THEMES:
-        files |= {f"{theme}.{kind}": body for kind, body in _drawn(draw, data, style(theme), height, png)}
-    figure = Figure(slug, Path(folder), alt, caption)
+        files |= {f"{theme}.{kind}": body for kind, body in _drawn(drawing, style(theme), png)}
+    figure = Figure(drawing.slug, Path(folder), drawing.alt, drawing.caption)
     for ending, body in files.items():
         atomic.write_bytes(figure.path(ending), body)
     return figure
@@ -146,11 +156,11 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
-def _drawn(draw: Draw, data: pd.DataFrame, look: Style, height: int, png: bool) -> Iterator[tuple[str, bytes]]:
+def _drawn(drawing: Drawing, look: Style, png: bool) -> Iterator[tuple[str, bytes]]:
     with _rules(look):
         # An SVG's points are 1/72 inch and a page's pixels 1/96 inch; so 7.5 inches are 720 pixels.
-        canvas = Canvas(figsize=(WIDTH / 96, height / 96), layout="constrained")
-        draw(canvas, data.copy(), look)
+        canvas = Canvas(figsize=(WIDTH / 96, drawing.height / 96), layout="constrained")
+        drawing.draw(canvas, drawing.data.copy(), look)
         for kind, options in [("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})][: 1 + png]:
             body = io.BytesIO()
             canvas.savefig(body, format=kind, dpi=192, metadata=options)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from warmprefix import calibrate, claims
 from warmprefix.anatomy import LOOKS, anatomy
 from warmprefix.calibrate import Sample
 from warmprefix.delivery import Limits
-from warmprefix.figures import Figure, Style, from_zero, label_ends, name_axes, save
+from warmprefix.figures import Drawing, Style, from_zero, label_ends, name_axes
 from warmprefix.ledger import ledger
 from warmprefix.request import Blocks
 from warmprefix.simulate import Step, simulate
@@ -24,19 +23,19 @@ from warmprefix.tokens import Tokenizer
 SEEDS = [calibrate.SEED]
 
 
-def draw_all(folder: Path, channels: int = 100) -> list[Figure]:
-    """Every figure of the gallery, drawn into a folder from the committed channel."""
+def drawings(channels: int = 100) -> list[Drawing]:
+    """Every figure of the gallery, from the committed channel and the bands over `channels` others."""
     blocks, sample = Blocks(Tokenizer()), calibrate.published()
     spread = claims.spread(range(channels), blocks)
     steps = list(simulate(sample.channel, sample.mentions, STRATEGIES["watermark"], blocks, sample.setting))
     tables = runs(sample, blocks)
     return [
-        claims_figure(claims.measure(sample, blocks), spread, folder),
-        channel_figure(sample, folder),
-        mention_figure(steps, folder),
-        cumulative_figure(tables, folder),
-        eviction_figure(sample, blocks, 15, folder),
-        ablation_figure(ablation(sample, blocks), folder),
+        claims_figure(claims.measure(sample, blocks), spread),
+        channel_figure(sample),
+        mention_figure(steps),
+        cumulative_figure(tables),
+        eviction_figure(sample, blocks, 15),
+        ablation_figure(ablation(sample, blocks)),
     ]
 
 
@@ -49,8 +48,9 @@ def runs(sample: Sample, blocks: Blocks, evict_at: tuple[int, ...] = ()) -> dict
 
 
 def claims_figure(
-    measured: Mapping[str, claims.Value], spread: list[dict[str, claims.Value]], folder: str | Path
-) -> Figure:
+    measured: Mapping[str, claims.Value],
+    spread: list[dict[str, claims.Value]],
+) -> Drawing:
     """`00-claims`: each predicted figure and its band, as a multiple of the published value."""
     rows = []
     for claim in claims.claims():
@@ -62,9 +62,9 @@ def claims_figure(
     data = pd.DataFrame(rows)
     inside = int(((data["low"] <= 1) & (data["high"] >= 1)).sum())
     widest = float((data["calibrated"] - 1).abs().max())
-    return save(
-        _draw_claims,
+    return Drawing(
         "00-claims",
+        _draw_claims,
         data=data,
         alt=f"Bands of {len(data)} predicted figures around the published value; {inside} contain it before rounding.",
         caption=f"Every predicted figure as a multiple of the published one: 5-95 % band and median over {len(spread)} "
@@ -72,7 +72,6 @@ def claims_figure(
         f"{inside} of {len(data)} bands contain the published value as it stands, the others within its rounding.",
         parameters={"channels": len(spread)},
         seeds=SEEDS,
-        folder=folder,
         height=340,
     )
 
@@ -108,7 +107,7 @@ def _draw_claims(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     )
 
 
-def channel_figure(sample: Sample, folder: str | Path) -> Figure:
+def channel_figure(sample: Sample) -> Drawing:
     """`10-channel`: the length of every message in store order, mentions marked."""
     rows = sample.channel.messages
     mentions = set(sample.mentions)
@@ -121,16 +120,15 @@ def channel_figure(sample: Sample, folder: str | Path) -> Figure:
     )
     gaps = [b - a - 1 for a, b in pairwise(sample.mentions)]
     long = int((data["characters"] > 600).sum())
-    return save(
-        _draw_channel,
+    return Drawing(
         "10-channel",
+        _draw_channel,
         data=data,
         alt=f"{len(rows)} messages as bars of their length on a log scale; {len(mentions)} mentions in bursts.",
         caption=f"The calibrated channel: {len(rows)} messages, {long} of them over 600 characters, {len(mentions)} "
         f"mentions with {min(gaps)} to {max(gaps)} messages between two. Generated; no real conversation.",
         parameters={},
         seeds=SEEDS,
-        folder=folder,
         height=300,
     )
 
@@ -153,13 +151,13 @@ def _draw_channel(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     name_axes(axes, ("place in the channel", "messages"), ("length", "characters, log scale"))
 
 
-def mention_figure(steps: list[Step], folder: str | Path, cold: int = 1, warm: int = 2) -> Figure:
+def mention_figure(steps: list[Step], cold: int = 1, warm: int = 2) -> Drawing:
     """`20-one-mention`: what a cold and a warm turn are made of."""
     data = anatomy(steps, (cold, warm))
     sent = data[data["sent"]].groupby("turn", sort=False)["tokens"].sum()
-    return save(
-        _draw_mention,
+    return Drawing(
         "20-one-mention",
+        _draw_mention,
         data=data,
         alt=f"Two stacked bars: the cold turn sends {sent.iloc[0]:,} tokens, the warm turn {sent.iloc[1]:,}.",
         caption=f"What one mention sends. The cold process gets everything, {sent.iloc[0]:,} tokens; the warm one "
@@ -167,7 +165,6 @@ def mention_figure(steps: list[Step], folder: str | Path, cold: int = 1, warm: i
         "again by the harness, and byte-identical to the request before.",
         parameters={"cold": cold, "warm": warm},
         seeds=SEEDS,
-        folder=folder,
         height=290,
     )
 
@@ -198,16 +195,16 @@ def _draw_mention(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     canvas.legend(handles=keys, loc="outside lower center", ncols=3, title="segment: tokens sent cold / warm")
 
 
-def cumulative_figure(tables: Mapping[str, pd.DataFrame], folder: str | Path) -> Figure:
+def cumulative_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
     """`30-cumulative-input`: input tokens so far, all of them and those that no cache held."""
     data = pd.DataFrame({"mention": next(iter(tables.values()))["turn"]})
     for name, table in tables.items():
         data[f"{name} input"] = table["total"].cumsum()
         data[f"{name} uncached"] = table["new"].cumsum()
     last = data.iloc[-1]
-    return save(
-        _draw_cumulative,
+    return Drawing(
         "30-cumulative-input",
+        _draw_cumulative,
         data=data,
         alt="Cumulative input and cumulative uncached input by mention for "
         + ", ".join(
@@ -220,7 +217,6 @@ def cumulative_figure(tables: Mapping[str, pd.DataFrame], folder: str | Path) ->
         f"{last['unstable uncached']:,.0f}.",
         parameters={"strategies": list(tables)},
         seeds=SEEDS,
-        folder=folder,
         height=340,
     )
 
@@ -240,9 +236,7 @@ def _draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
         label_ends(axes, ends, look)
 
 
-def eviction_figure(
-    sample: Sample, blocks: Blocks, evict_at: int, folder: str | Path, limits: Limits = Limits()
-) -> Figure:
+def eviction_figure(sample: Sample, blocks: Blocks, evict_at: int, limits: Limits = Limits()) -> Drawing:
     """`30-eviction`: the input of each turn with and without an eviction."""
     data = pd.DataFrame({"mention": range(1, len(sample.mentions) + 1)})
     sums = {}
@@ -253,9 +247,9 @@ def eviction_figure(
             data[name + label] = table["total"]
             sums[name + label] = int(table["total"].sum())
             resent = int(table["resent_tokens"].sum())
-    return save(
-        _draw_eviction,
+    return Drawing(
         "30-eviction",
+        _draw_eviction,
         data=data,
         alt=f"Input per turn, rising to mention {evict_at}, where the evicted runs fall back and start again.",
         caption=f"Input of each turn when the process is evicted before mention {evict_at}: the history restarts, so "
@@ -264,7 +258,6 @@ def eviction_figure(
         f"{resent} of its row tokens the old one had seen.",
         parameters={"evict_at": evict_at},
         seeds=SEEDS,
-        folder=folder,
         height=340,
     )
 
@@ -317,14 +310,14 @@ def ablation(sample: Sample, blocks: Blocks, limits: Limits = Limits(), context_
     return pd.DataFrame(rows)
 
 
-def ablation_figure(data: pd.DataFrame, folder: str | Path) -> Figure:
+def ablation_figure(data: pd.DataFrame) -> Drawing:
     """`30-ablation`: what each omission of a warm turn is worth, from the table of `ablation`."""
     base = data.set_index("strategy").loc["watermark"]
     worst = data.set_index("strategy")["total"].div(base["total"]) - 1
     uncached = data.set_index("strategy")["uncached"].div(base["uncached"])
-    return save(
-        _draw_ablation,
+    return Drawing(
         "30-ablation",
+        _draw_ablation,
         data=data,
         alt=f"Stacked bars of cached and uncached input for {len(data)} ways of feeding the same channel.",
         caption="The price of each omission over the same mentions. Against the watermark, repeated rows add "
@@ -334,7 +327,6 @@ def ablation_figure(data: pd.DataFrame, folder: str | Path) -> Figure:
         "nothing of its earlier turns.",
         parameters={},
         seeds=SEEDS,
-        folder=folder,
         height=340,
     )
 
