@@ -53,6 +53,7 @@ hostile = st.lists(
     max_size=12,
 ).map("".join)
 
+PLAIN = st.sampled_from(["one", "two words", "three\nlines\n/x", "", "@agent look", "ö" * 9])
 TINY = Setting(framing="Help.\n", tools=("{}\n",), reply=lambda turn: "ok\n" if turn % 2 else "Ünïcode, done.\n")
 
 
@@ -67,15 +68,14 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, text: st.SearchStrategy[str] | None = None, most: int = 16, rising: bool = False) -> Case:
+def cases(draw: st.DrawFn, text: st.SearchStrategy[str] = PLAIN, most: int = 16, rising: bool = False) -> Case:
     """Small channels: clocks that stand still or run backwards unless `rising`, any mentions, evictions, failures."""
-    texts = text or st.sampled_from(["one", "two words", "three\nlines\n/x", "", "@agent look", "ö" * 9])
     count = draw(st.integers(0, most))
     now, rows = 0.0, []
     for i in range(count):
         now += draw(st.integers(1, 3)) if rising else draw(st.sampled_from([0, 0, 1, 60, -30]))
         who = draw(st.sampled_from(["ann", "bob", "me", "bot"]))
-        rows.append(Message(f"m{i}", who, draw(texts), now, agent=who == "bot", local=who == "me"))
+        rows.append(Message(f"m{i}", who, draw(text), now, agent=who == "bot", local=who == "me"))
     positions = st.sets(st.integers(0, count - 1), max_size=6) if count else st.just(set())
     mentions = tuple(sorted(draw(positions)))
     turns = st.frozensets(st.integers(1, len(mentions)), max_size=3) if mentions else st.just(frozenset())

@@ -105,8 +105,8 @@ class Blocks:
     """Makes blocks of segments, each text counted and hashed once, and knows the token ids behind a key."""
 
     tokenizer: Tokenizer
-    _made: dict[tuple[str, str, str], Block] = field(default_factory=dict)
-    _texts: dict[str, str] = field(default_factory=dict)
+    _made: dict[tuple[str, str, str], Block] = field(default_factory=dict, repr=False)
+    _texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def of(self, tier: str, segment: Segment) -> Block:
         """The block of a segment."""

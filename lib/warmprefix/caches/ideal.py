@@ -16,7 +16,7 @@ class IdealPrefix:
     """
 
     ids: Callable[[Block], Sequence[int]]
-    _previous: dict[str, Sequence[Block]] = field(default_factory=dict)
+    _previous: dict[str, Sequence[Block]] = field(default_factory=dict, repr=False)
 
     def charge(self, request: Request) -> Usage:
         """The usage of the next request, in the order of sending."""
