@@ -48,12 +48,12 @@ ROWS = (
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
-        ({"pattern": r"^agent:"}, (0, 1)),
-        ({"pattern": r"agent:"}, (0, 1, 3)),
-        ({"target": "U1"}, (3, 5)),
-        ({"target": "U2"}, (4, 5)),
-        ({"pattern": r"^agent:", "target": "U1"}, (0, 1, 3, 5)),
-        ({"pattern": "nobody"}, ()),
+        ({"patterns": [r"^agent:"]}, (0, 1)),
+        ({"patterns": [r"agent:"]}, (0, 1, 3)),
+        ({"targets": ["U1"]}, (3, 5)),
+        ({"targets": ["U2"]}, (4, 5)),
+        ({"patterns": [r"^agent:"], "targets": ["U1"]}, (0, 1, 3, 5)),
+        ({"patterns": ["nobody"]}, ()),
         ({}, ()),
     ],
 )
@@ -64,7 +64,7 @@ def test_who_is_addressed(how, expected):
 def test_an_agents_row_never_addresses():
     channel = Channel.of("ch", ROWS).with_agents(["helper", "CYD", "absent"])
     assert [m.id for m in channel.messages if m.agent] == ["2", "4"]
-    assert mentions(channel, pattern="agent:", target="U1") == (0, 5)
+    assert mentions(channel, patterns=["agent:"], targets=["U1"]) == (0, 5)
     assert [m.role for m in channel.messages[:2]] == ["user", "assistant"]
 
 
@@ -83,7 +83,7 @@ def test_a_channel_without_its_agents_is_numbered_anew():
 @pytest.mark.parametrize("pattern", ["(", "a{99999999999999999999}", "(" * 3000])
 def test_a_pattern_that_is_none_is_one_line(pattern):
     with pytest.raises(InputError) as error:
-        mentions(Channel.of("ch", ROWS), pattern=pattern)
+        mentions(Channel.of("ch", ROWS), patterns=[pattern])
     assert "not a regular expression" in str(error.value) and "\n" not in str(error.value)
 
 

@@ -117,7 +117,7 @@ PATTERN = r"^\s*(?i:relay|recorder|issuebot)\s*[,:]"
 
 def test_a_real_logs_mentions(irc):
     channel, expected = irc
-    found = mentions(channel, pattern=PATTERN)
+    found = mentions(channel, patterns=[PATTERN])
     assert list(found) == expected["mention_index"] and len(found) == expected["mentions"] == 30
     assert len(channel.messages) == expected["messages"]
     assert len({message.author for message in channel.messages}) == expected["authors"]
@@ -129,7 +129,7 @@ def test_a_real_logs_mentions(irc):
 def test_a_real_log_under_four_runs(irc, blocks, own_rows, name):
     channel, expected = irc
     channel = channel if own_rows == "replay" else channel.without_agents()
-    found = summary(ledger(channel, mentions(channel, pattern=PATTERN), RUNS[name], blocks, TINY))
+    found = summary(ledger(channel, mentions(channel, patterns=[PATTERN]), RUNS[name], blocks, TINY))
     wanted = expected[own_rows][name]
     keys = ("turns", "shown", "distinct", "duplicated", "unshown")
     assert {key: found[key] for key in keys} == {key: wanted[key] for key in keys}

@@ -141,7 +141,7 @@ RUNS = {"window": WINDOW, "watermark": WATERMARK, "strict": STRICT_WATERMARK}
 
 
 def test_the_channel_is_the_one_in_the_comments():
-    index = mentions(CHANNEL, pattern=r"^@agent")
+    index = mentions(CHANNEL, patterns=[r"^@agent"])
     assert index == ASKING
     assert gaps(index) == {"min": 0, "median": 1, "mean": 1.2, "max": 4}  # 1, 0, 1, 4, 0
 
