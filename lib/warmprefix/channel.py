@@ -121,7 +121,7 @@ def _compiled(pattern: str) -> Callable[[str], object]:
         return re.compile(pattern).search
     except (re.error, OverflowError, RecursionError) as error:
         raise InputError(
-            "", f"--mention {pattern}", f"no regular expression: {error}", "quote it for the shell"
+            "", f"--mention {pattern}", f"not a regular expression: {error}", "quote it for the shell"
         ) from None
 
 
