@@ -51,6 +51,15 @@ def test_the_fifth_ends_the_least_recently_used_idle_one():
     assert turn(pool, "c", 10.0).cold
 
 
+def test_use_ends_with_the_lease():
+    pool = Pool(size=2)
+    first, second = pool.acquire("a", 0.0), pool.acquire("b", 1.0)
+    pool.release(second, 2.0)
+    pool.release(first, 3.0)
+    turn(pool, "c", 4.0)  # ends b, which was started later and used longer ago
+    assert not turn(pool, "a", 5.0).cold
+
+
 def test_the_fifth_waits_while_four_are_leased_and_newcomers_are_served_in_order():
     pool = Pool()
     leases = {key: pool.acquire(key, 0.0) for key in "abcd"}

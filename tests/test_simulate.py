@@ -153,6 +153,12 @@ def test_a_failed_run_is_sent_and_leaves_no_trace(blocks):
     assert forever_unshown(CHANNEL, ASKING, steps) == [5, 6, 7, 8, *range(10, 18)]
 
 
+def test_a_replayed_transcript_holds_no_failed_turn(blocks):
+    steps = run(blocks, "replay-transcript", fail_at={2})
+    assert [text(blocks, step).count('"run_id":"run-02"') for step in steps] == [0, 1, 0, 0]
+    assert [[p.kind for p in step.parts].count("opening") for step in steps] == [1, 2, 2, 3]
+
+
 def test_a_failed_first_run_is_followed_by_a_cold_turn_of_the_same_process(blocks):
     steps = run(blocks, mentions=(4, 9, 12), fail_at={1})
     assert [step.cold for step in steps] == [True, True, False]

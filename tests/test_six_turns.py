@@ -180,12 +180,12 @@ def test_what_each_turn_costs(blocks, name):
 
 
 def test_turns_left_until_the_context_limit(blocks):
-    # After turn 1 the session carries 615 + 2 = 617, 614 of them beyond the prefix: (2000 - 617) / 614 = 2.25.
-    # After turn 2: 1227 + 2 = 1229, (1229 - 3) / 2 = 613 a turn: (2000 - 1229) / 613 = 1.26.
-    # After turn 3: 1833, 610 a turn: 0.27. After turn 4 it carries more than 2000. The new process after turn 6:
-    # 617 + 2 = 619, 616 a turn: 2.24.
-    table = ledger(CHANNEL, ASKING, WATERMARK, blocks, SETTING, evict_at=EVICT_AT, context_limit=2000)
-    assert list(table["turns_left"]) == [2, 1, 0, 0, 0, 2]
+    # After turn 1 the session carries 615 + 2 = 617, 614 of them beyond the prefix: (1845 - 617) / 614 = 2, just.
+    # After turn 2: 1227 + 2 = 1229, (1229 - 3) / 2 = 613 a turn: (1845 - 1229) / 613 = 1.005.
+    # After turn 3: 1833, 610 a turn: 0.02. After turn 4 it carries more than 1845. The new process after turn 6:
+    # 617 + 2 = 619, 616 a turn: 1.99.
+    table = ledger(CHANNEL, ASKING, WATERMARK, blocks, SETTING, evict_at=EVICT_AT, context_limit=1845)
+    assert list(table["turns_left"]) == [2, 1, 0, 0, 0, 1]
 
 
 def test_the_second_turn_as_it_is_sent(blocks):

@@ -145,6 +145,11 @@ def test_any_name_makes_a_key_of_its_own_and_any_id_can_be_stored(tmp_path_facto
     assert marks == [Mark("n", float(i), (id,), 0) for i in range(2)]
 
 
+def test_names_that_read_the_same_when_joined_are_not_the_same_key():
+    names = [("a", "bc"), ("ab", "c"), ("a", "b", "c"), ("a", "b", "None"), ("a", "b"), ("a", "b", ""), ('a", "b', "c")]
+    assert len({str(Key(*name)) for name in names}) == len(names)
+
+
 DAMAGE = {
     "empty": b"",
     "truncated": b'{"[\\"s\\", \\"ch\\", null]": {"native": "n", "last_at": 1',

@@ -104,8 +104,8 @@ def summary(table: pd.DataFrame) -> dict[str, int | float | None]:
     `distinct` counts rows shown at least once by a run that did not fail; `new_per_warm_turn` is a mean over warm
     turns, `None` without one; `cache_share` is cached over total input, cold turns included.
     """
-    # An empty table's columns are of no type, hence `astype`.
-    warm, delivered = (table.loc[~table[column].astype(bool)] for column in ("cold", "failed"))
+    # `loc`, since the columns of an empty table are of no type and would be taken for names.
+    warm, delivered = table.loc[~table["cold"]], table.loc[~table["failed"]]
     total, cached = int(table["total"].sum()), int(table["cached"].sum())
     return {
         "turns": len(table),

@@ -36,7 +36,7 @@ class Pool:
 
     size: int = 4
     idle: float = 1800.0
-    _alive: OrderedDict[str, _Process] = field(default_factory=OrderedDict)  # least recently used first
+    _alive: OrderedDict[str, _Process] = field(default_factory=OrderedDict)  # the idle ones least recently used first
     _waiting: deque[str] = field(default_factory=deque)
     _serial: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -90,7 +90,6 @@ class Pool:
         elif process.lease:
             return None
         process.lease, process.used_at = Lease(key, process.native, process.cold), at
-        self._alive.move_to_end(key)
         return process.lease
 
     def _end_one_idle(self) -> bool:
