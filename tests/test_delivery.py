@@ -231,7 +231,7 @@ def test_a_block_parses_back_to_exactly_the_shown_rows(case):
         assert role == ("assistant" if message.agent else "user")
         assert (name is None) == message.local
         if name is not None and re.search("[a-zA-Z]", message.name):
-            assert name == inert(message.name, " ").replace(":", "꞉").strip()
+            assert name == inert(message.name, " ").replace(":", "·").strip()
         assert text.replace("\n  ", "\n") == inert(cut(message.text.rstrip(), body), "\n")
 
 

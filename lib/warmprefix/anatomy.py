@@ -22,6 +22,7 @@ SEGMENTS = {
     "brief": "brief",
     "header": "block header",
     "row": "rows",
+    "notice": "rows",
     "status": "status line",
 }
 EARLIER = "earlier turns"

@@ -64,7 +64,8 @@ def mention_turn(message: Message, run_id: str, block: Block, binding: Binding =
         Segment("separator", SEPARATOR),
         Segment("brief", brief()),
     ]
-    if block.shown:
+    if block.header:
         parts.append(Segment("header", block.header))
         parts += [Segment("row", text) for text in block.rows]
+        parts += [Segment("notice", text) for text in block.notices]
     return Turn("user", tuple(parts))

@@ -1,9 +1,10 @@
 """What was said: messages and channels in store order, and who was addressed when."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean, median
 
 from warmprefix.errors import InputError
@@ -27,7 +28,9 @@ class Message:
     `author` is the stable id of the writer and `name` what people see; `created_at` is in seconds; `agent` marks a
     writer that is a bot; `local` marks the user of the machine that the agent runs on; `kind` is `message`, `action`
     or `notice` (only a message can address anybody); `mentions` holds the user ids that the export itself marks as
-    addressed; `thread_root_id` is the id of the message whose thread this row belongs to.
+    addressed; `thread_root_id` is the id of the message whose thread this row belongs to, and `broadcast` says that a
+    thread's row stands in the channel as well; `edited_at` and `deleted_at` are when the row, already stored, was
+    changed (its text is the text after it).
     """
 
     id: str
@@ -41,6 +44,9 @@ class Message:
     mentions: tuple[str, ...] = ()
     thread_root_id: str | None = None
     position: int = 0
+    broadcast: bool = False
+    edited_at: float | None = None
+    deleted_at: float | None = None
 
     @property
     def role(self) -> str:
@@ -89,6 +95,42 @@ def _placed(message: Message, position: int) -> Message:
     if message.position == position and message.text is text and message.name is name:
         return message
     return replace(message, position=position, text=text, name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The rows among which a mention stands, in store order, and for each the newest time up to it."""
+
+    rows: Sequence[Message]
+    newest: Sequence[float]
+
+    @classmethod
+    def of(cls, rows: Sequence[Message]) -> "View":
+        """The view of these rows."""
+        return cls(rows, list(accumulate((row.created_at for row in rows), max)))
+
+    def index(self, message: Message) -> int:
+        """Where a row stands in the view."""
+        return bisect_left(self.rows, message.position, key=lambda row: row.position)
+
+
+def threads(channel: Channel) -> dict[str | None, View]:
+    """The channel's own rows, under `None`, and the rows of every thread, under the id of the message that it hangs on.
+
+    A thread begins with that message, where the channel has it; a broadcast reply stands in both.
+
+    >>> rows = [Message("1", "ann", "plan?", 0.0), Message("2", "bob", "mine", 1.0, thread_root_id="1")]
+    >>> {root: [row.id for row in view.rows] for root, view in threads(Channel.of("ch", rows)).items()}
+    {None: ['1'], '1': ['1', '2']}
+    """
+    roots = {message.thread_root_id for message in channel.messages} - {None}
+    rows: dict[str | None, list[Message]] = {None: []}
+    for message in channel.messages:
+        if message.thread_root_id is None or message.broadcast:
+            rows[None].append(message)
+        if message.id in roots or message.thread_root_id is not None:
+            rows.setdefault(message.id if message.id in roots else message.thread_root_id, []).append(message)
+    return {root: View.of(each) for root, each in rows.items()}
 
 
 def mentions(channel: Channel, patterns: Iterable[str] = (), targets: Iterable[str] = ()) -> tuple[int, ...]:

@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--evict-at", metavar="K", type=int, action="append", default=[], help="mention K (from 1) is cold"
     )
+    sub.add_argument("--threads", action="store_true", help="a mention in a thread sees that thread, not the channel")
     sub.add_argument("--own-rows", choices=["keep", "drop"], default="keep", help="the agents' rows")
     sub.add_argument("--encoding", metavar="E", help="utf-8 when not named")
     sub.add_argument("--channel", metavar="NAME", help="which of an export's channels")
@@ -138,7 +139,7 @@ def replay(options: argparse.Namespace) -> int:
                 ledger(
                     channel,
                     where,
-                    replace(STRATEGIES[name], cursor=options.cursor, limits=limits),
+                    replace(STRATEGIES[name], cursor=options.cursor, limits=limits, threads=options.threads),
                     blocks,
                     evict_at=options.evict_at,
                 )

@@ -33,6 +33,8 @@ COLUMNS = {
     "duplicated_tokens": "tokens of those",
     "resent": "of the shown rows, how many only an earlier, ended process had been shown",
     "resent_tokens": "tokens of those",
+    "notices": "lines that tell of shown rows edited or deleted since",
+    "notice_tokens": "tokens of those",
     "unshown": "rows since the previous mention that no turn ever shows or addresses",
     "turns_left": "turns until the context limit, at the session's mean growth so far",
 }
@@ -93,6 +95,8 @@ def _rows(
             "duplicated_tokens": sum(tokens[position] for position in step.repeated),
             "resent": len(step.resent),
             "resent_tokens": sum(tokens[position] for position in step.resent),
+            "notices": len(step.notices),
+            "notice_tokens": sum(block.tokens for block in step.notices),
             "unshown": unshown[step.turn - 1],
             "turns_left": max(0, int((context_limit - carried) // growth)),
         }

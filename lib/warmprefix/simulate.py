@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from itertools import accumulate
 
 from warmprefix.brief import Binding, mention_turn
-from warmprefix.channel import Channel, Message
+from warmprefix.channel import Channel, Message, View, threads
 from warmprefix.datafiles import read_data
 from warmprefix.delivery import render
 from warmprefix.prompt import MESSAGES, SYSTEM, TOOLS, Segment, Turn, compose
@@ -58,9 +57,9 @@ class Step:
     """One turn as it was sent: the request, and what its context block showed.
 
     `turn` counts mentions from 1; `session` is the native id of the process that answered; `parts` are the blocks that
-    the turn added to the conversation, `rows` those of them that are rows, and `shown` the rows' messages; `repeated`
-    holds the positions of the shown rows that this process had been shown before, and `resent` of those that only an
-    earlier process had.
+    the turn added to the conversation, `rows` and `notices` those of its context block, and `shown` the rows' messages;
+    `repeated` holds the positions of the shown rows that this process had been shown before, and `resent` of those that
+    only an earlier process had.
     """
 
     turn: int
@@ -71,6 +70,7 @@ class Step:
     request: Request
     parts: tuple[Block, ...]
     rows: tuple[Block, ...]
+    notices: tuple[Block, ...]
     shown: tuple[Message, ...]
     repeated: frozenset[int]
     resent: frozenset[int]
@@ -78,12 +78,12 @@ class Step:
 
 @dataclass
 class _Process:
-    """What a process carries from turn to turn, and its mark."""
+    """What a process carries from turn to turn, and its mark in the channel and in each thread."""
 
     log: Log = field(default_factory=Log)
     conversation: list[Turn] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
-    mark: Mark | None = None
+    marks: dict[str | None, Mark] = field(default_factory=dict)
 
 
 def simulate(
@@ -103,19 +103,25 @@ def simulate(
     """
     setting = setting or Setting()
     pool, process, seen_by_any = Pool(idle=float("inf")), _Process(), set[int]()
-    newest = list(accumulate((message.created_at for message in channel.messages), max))
+    whole, changes = View.of(channel.messages), _changes(channel)
+    views = threads(channel) if strategy.threads else {}
+    key = f"{channel.id}/{setting.binding.binding_id}"
     for turn, position in enumerate(mentions, start=1):
-        addressed, at = channel.messages[position], newest[position]  # a log's clock may run backwards; ours does not
+        addressed, at = channel.messages[position], whole.newest[position]  # a log's clock may run back; ours does not
         if turn in evict_at or not strategy.resident:
-            pool.evict(channel.id)
-        lease = pool.acquire(channel.id, at)
+            pool.evict(key)
+        lease = pool.acquire(key, at)
         assert lease is not None, "one channel has one process, and the last turn's lease has been returned"
         if lease.cold:
             process = _Process()
 
-        mark = process.mark if strategy.remembers else None
-        rows = channel.messages[_first_row(position, mark, strategy, newest) : position + 1]
-        block = render(rows, addressed, mark, strategy.limits, strategy.cursor)
+        thread = addressed.thread_root_id if strategy.threads else None
+        mark = process.marks.get(thread) if strategy.remembers else None
+        rows = _rows(views.get(thread, whole), addressed, mark, strategy, len(changes))
+        changed = _between(changes, mark.told_at, at) if mark else ()
+        block = render(
+            [row for row in rows if not _gone(row, at)], addressed, mark, strategy.limits, strategy.cursor, changed
+        )
         user = mention_turn(addressed, f"run-{turn:02d}", block, setting.binding)
         shown = [message.position for message in block.shown]
 
@@ -126,15 +132,17 @@ def simulate(
         reply = Segment("reply", setting.reply(turn))
         wire = Wire(_head(strategy, setting, blocks, at), process.log, len(process.log.blocks))
         failed = turn in fail_at
+        output = 0 if failed else blocks.of(MESSAGES, reply).tokens
         yield Step(
             turn,
             addressed,
             lease.native,
             lease.cold,
             failed,
-            Request(wire, at, at, scope=lease.native, output=0 if failed else blocks.of(MESSAGES, reply).tokens),
+            Request(wire, at, at, scope=f"{key}/{lease.native}", output=output),
             parts,
-            tuple(part for part in parts[len(parts) - len(user.parts) :] if part.kind == "row"),
+            tuple(blocks.of(MESSAGES, part) for part in user.parts if part.kind == "row"),
+            tuple(blocks.of(MESSAGES, part) for part in user.parts if part.kind == "notice"),
             block.shown,
             frozenset(process.seen.intersection(shown)),
             frozenset(seen_by_any.intersection(shown) - process.seen),
@@ -143,7 +151,8 @@ def simulate(
             process.conversation.pop()
             process.log = process.log.first(kept)
         else:
-            process.mark = advance(process.mark, block.shown, lease.native) if shown else process.mark
+            if shown or block.notices:
+                process.marks[thread] = advance(process.marks.get(thread), block.shown, lease.native, at)
             process.seen.update(shown)
             seen_by_any.update(shown)
             process.conversation.append(Turn("assistant", (reply,)))
@@ -152,14 +161,37 @@ def simulate(
         pool.release(lease, at, failed)
 
 
-def _first_row(position: int, mark: Mark | None, strategy: Strategy, newest: Sequence[float]) -> int:
-    """The first row that the turn can show: rows before it need not be looked at, however long the channel is."""
-    limits = strategy.limits
-    first = 0 if limits.fetch is None else position + 1 - limits.fetch
-    if mark is None:
-        return max(first, 0) if limits.rows is None else max(first, position - limits.rows, 0)
-    covered = mark.position + 1 if strategy.cursor == STRICT else bisect_right(newest, mark.last_at)
-    return max(first, covered, 0)
+def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy, gone: int) -> Sequence[Message]:
+    """What of the view the turn can show: earlier rows need not be looked at, however long the channel is.
+
+    At most `gone` rows of the view are there no more.
+    """
+    limits, here = strategy.limits, view.index(addressed)
+    first = 0 if limits.fetch is None else here + 1 - limits.fetch
+    if mark is None and limits.rows is not None:
+        first = max(first, here - limits.rows - gone)
+    if mark is not None and strategy.cursor == STRICT:
+        first = max(first, bisect_right(view.rows, mark.position, key=lambda row: row.position))
+    elif mark is not None:
+        first = max(first, bisect_right(view.newest, mark.last_at))
+    return view.rows[max(first, 0) : here + 1]
+
+
+def _changes(channel: Channel) -> list[tuple[float, Message]]:
+    """Every edit and deletion of a stored row, in the order of time."""
+    changes = ((row.deleted_at or row.edited_at, row) for row in channel.messages)
+    return sorted(
+        ((at, row) for at, row in changes if at is not None), key=lambda change: (change[0], change[1].position)
+    )
+
+
+def _between(changes: Sequence[tuple[float, Message]], after: float, until: float) -> list[Message]:
+    first, last = (bisect_right(changes, at, key=lambda change: change[0]) for at in (after, until))
+    return [row for _, row in changes[first:last]]
+
+
+def _gone(row: Message, at: float) -> bool:
+    return row.deleted_at is not None and row.deleted_at <= at
 
 
 def _head(strategy: Strategy, setting: Setting, blocks: Blocks, at: float) -> tuple[Block, ...]:
@@ -202,4 +234,7 @@ def forever_unshown(channel: Channel, mentions: Sequence[int], steps: Sequence[S
     if not mentions:
         return []
     known = {message.position for step in steps if not step.failed for message in step.shown}.union(mentions)
-    return [position for position in range(mentions[-1]) if position not in known]
+    last = steps[-1].request.at
+    return [
+        row.position for row in channel.messages[: mentions[-1]] if row.position not in known and not _gone(row, last)
+    ]

@@ -18,7 +18,8 @@ class Strategy:
 
     `omits` is what a warm turn leaves out; `resident` whether the process lives from one mention to the next; `status`
     where the status line stands, and `ask_every` at which turns the agent asks for it when it stands behind a tool;
-    `order` is the order of the tiers that come before the messages.
+    with `threads`, a mention in a thread sees that thread's rows, and one in the channel no thread's; `order` is the
+    order of the tiers that come before the messages.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Strategy:
     resident: bool = True
     status: str | None = None
     ask_every: int = 5
+    threads: bool = False
     cursor: str = FAITHFUL
     limits: Limits = Limits()
     order: tuple[str, str] = ("system", "tools")

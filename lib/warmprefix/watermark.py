@@ -20,12 +20,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the process `native` has been shown: the newest time, the newest ids, and the newest store position."""
+    """What the process `native` has been shown: the newest time, the newest ids, and the newest store position.
+
+    `told_at` is the time up to which it has been told of rows that were changed after it had seen them.
+    """
 
     native: str
     last_at: float
     ids: tuple[str, ...]
     position: int
+    told_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +60,26 @@ def covers(mark: Mark, message: Message, cursor: str = FAITHFUL) -> bool:
     return message.created_at <= mark.last_at or message.id in mark.ids
 
 
-def advance(mark: Mark | None, shown: Sequence[Message], native: str) -> Mark:
-    """The mark after `native` has been shown these rows: the newest time and position, the newest 200 ids.
+def advance(mark: Mark | None, shown: Sequence[Message], native: str, at: float = 0.0) -> Mark:
+    """The mark after `native` has been shown these rows at time `at`: the newest time and position, the newest 200 ids.
 
     A mark of another process is dropped, not continued.
 
-    Raises `ValueError` when no row is given: nothing shown is nothing to advance by.
+    Raises `ValueError` when no row is given and there is no mark to continue: nothing shown is nothing to advance by.
     """
+    base = mark if mark and mark.native == native else None
     if not shown:
-        raise ValueError("nothing was shown, so the mark does not advance")
+        if base is None:
+            raise ValueError("nothing was shown, so the mark does not advance")
+        return replace(base, told_at=max(at, base.told_at))
     rows = sorted(shown, key=lambda message: message.position)
     last_at, position = max(message.created_at for message in rows), rows[-1].position
     ids = tuple(message.id for message in rows)
-    if mark and mark.native == native:
+    if base:
         # Overlapping runs can commit out of order: a mark never moves back over what was delivered.
-        last_at, position = max(last_at, mark.last_at), max(position, mark.position)
-        ids = tuple(dict.fromkeys(mark.ids + ids))
-    return Mark(native, last_at, ids[-KEEP_IDS:], position)
+        last_at, position, at = max(last_at, base.last_at), max(position, base.position), max(at, base.told_at)
+        ids = tuple(dict.fromkeys(base.ids + ids))
+    return Mark(native, last_at, ids[-KEEP_IDS:], position, at)
 
 
 class WatermarkStore:
@@ -88,7 +95,7 @@ class WatermarkStore:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.damaged: Path | None = None
-        self._staged: dict[tuple[Key, str], tuple[str, tuple[Message, ...]]] = {}
+        self._staged: dict[tuple[Key, str], tuple[str, tuple[Message, ...], float]] = {}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(f"{self.path}.lock")
 
@@ -98,20 +105,24 @@ class WatermarkStore:
             mark = self._read().get(str(key))
         return mark if mark and mark.native == native else None
 
-    def stage(self, key: Key, run: str, native: str, shown: Sequence[Message]) -> None:
-        """Park what a run shows until it ends; what other runs of the same channel have parked stays theirs."""
-        self._staged[key, run] = native, tuple(shown)
+    def stage(self, key: Key, run: str, native: str, shown: Sequence[Message], at: float = 0.0) -> None:
+        """Park what a run shows until it ends; what other runs of the same channel have parked stays theirs.
+
+        `at` is the time up to which the run tells of changed rows (see `delivery.render`).
+        """
+        self._staged[key, run] = native, tuple(shown), at
 
     def commit(self, key: Key, run: str) -> Mark | None:
-        """Advance the mark by what the run has shown, and return it; a run that showed nothing changes nothing."""
-        native, shown = self._staged.get((key, run), ("", ()))
-        if not shown:
-            self.discard(key, run)
-            return None
-        with self._lock:
-            marks = self._read()
-            marks[str(key)] = mark = advance(marks.get(str(key)), shown, native)
-            write_text(self.path, json.dumps({k: asdict(m) for k, m in marks.items()}, indent=1))
+        """Advance the mark by what the run has shown, and return it; a run that told nothing new changes nothing."""
+        native, shown, at = self._staged.get((key, run), ("", (), 0.0))
+        mark = None
+        if shown or at:
+            with self._lock:
+                marks = self._read()
+                old = marks.get(str(key))
+                if shown or (old and old.native == native and old.told_at < at):
+                    marks[str(key)] = mark = advance(old, shown, native, at)
+                    write_text(self.path, json.dumps({k: asdict(m) for k, m in marks.items()}, indent=1))
         self.discard(key, run)
         return mark
 
@@ -156,6 +167,7 @@ def _mark(fields: dict[str, object]) -> Mark:
         and isinstance(mark.ids, list)
         and all(isinstance(id, str) for id in mark.ids)
         and isinstance(mark.position, int)
+        and isinstance(mark.told_at, int | float)
     ):
         raise TypeError(f"a field of the mark of {mark.native!r} has a wrong type")
     return replace(mark, ids=tuple(mark.ids))

@@ -104,10 +104,11 @@ def _message(record: Record) -> Message:
         id=record.identity("id"),
         author=id,
         text=content or _stand_in(record),
-        created_at=record.seconds("timestamp"),
+        created_at=(at := record.seconds("timestamp")),
         name=sys.intern(next(filter(None, names), id)),
         agent=author.flag("isBot") or author.flag("bot") or bool(record.text("webhook_id", "")),
         mentions=tuple(dict.fromkeys(_addressed(record, content))),
+        edited_at=record.later("timestampEdited", at) or record.later("edited_timestamp", at),
     )
 
 

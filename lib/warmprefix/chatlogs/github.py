@@ -133,11 +133,13 @@ def _message(record: Record, kind: str, number: str) -> Message:
         id=f"{kind}-{id}",
         author=login,
         text="\n\n".join(filter(None, (title, body))),
-        created_at=record.seconds(time),
+        created_at=(at := record.seconds(time)),
         name=login,
         agent=bot,
         mentions=tuple(dict.fromkeys(map(sys.intern, _addressed(body)))),
         thread_root_id=f"{kind}-{answered}" if answered else None,
+        # An issue's own `updated_at` moves with everything that happens to it.
+        edited_at=record.later("updated_at", at) if kind in ("comment", "review_comment") else None,
     )
 
 

@@ -21,8 +21,9 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
     """Read messages that each stand on a line of their own.
 
     A line is an object with `id`, `author`, `text` and `created_at` (seconds, or ISO 8601), and may have `name`,
-    `agent`, `local`, `kind`, `mentions` (a list of ids) and `thread_root_id`; other fields are ignored, and so is a
-    line whose id came before. `channel` names the result (by default the file does). Raises `InputError`.
+    `agent`, `local`, `kind`, `mentions` (a list of ids), `thread_root_id`, `broadcast`, `edited_at` and `deleted_at`;
+    other fields are ignored, and so is a line whose id came before. `channel` names the result (by default the file
+    does). Raises `InputError`.
     """
     with opened(path, encoding) as export:
         result = Channel.of(channel or export.stem, once(_rows(export)))
@@ -49,13 +50,16 @@ def message(record: Record) -> Message:
         id=record.identity("id"),
         author=author,
         text=record.text("text"),
-        created_at=record.seconds("created_at"),
+        created_at=(at := record.seconds("created_at")),
         name=record.identity("name", author) or author,
         agent=record.flag("agent"),
         local=record.flag("local"),
         kind=kind,
         mentions=tuple(sys.intern(mention) for mention in mentions),
         thread_root_id=record.identity("thread_root_id", "") or None,
+        broadcast=record.flag("broadcast"),
+        edited_at=record.later("edited_at", at),
+        deleted_at=record.later("deleted_at", at),
     )
 
 

@@ -110,11 +110,12 @@ def _row(post: Record, writer: str, id: str, found: _Found, root: str = "") -> I
         id=id,
         author=author,
         text=text or _stand_in(post),
-        created_at=post.seconds("create_at", MILLISECONDS),
+        created_at=(at := post.seconds("create_at", MILLISECONDS)),
         name=sys.intern(shown_as or author),
         agent=automatic or author in found.bots,
         mentions=tuple(dict.fromkeys(_addressed(text, found.names.__contains__))),
         thread_root_id=post.identity("root_id", root) or root or None,
+        edited_at=post.later("edit_at", at, MILLISECONDS),
     )
 
 

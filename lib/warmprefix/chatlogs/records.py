@@ -88,6 +88,13 @@ class Record:
             raise self.fault(key, f"is no time before the year 3000: {shown(value)}", "give seconds since 1970")
         return found * unit
 
+    def later(self, key: str, than: float, unit: float = 1.0) -> float | None:
+        """The time of a change to what was made at `than`; None where the field is empty or names no later time."""
+        if self.fields.get(key) in (None, "", 0, "0"):
+            return None
+        at = self.seconds(key, unit)
+        return at if at > than else None
+
     def _refuse(self, key: str, value: object) -> bool:
         raise self.fault(key, f"must hold objects, not {kind_of(value)}")
 

@@ -109,7 +109,7 @@ def _message(record: Record, users: dict[str, _User]) -> Message | None:
     by_bot = by_bot or (user.bot if user else bool(bot))
     name = user.name if user else record.text("username", "") or _profile_name(record)
     author = author or bot or name or "unknown"
-    ts, root = record.identity("ts"), record.identity("thread_ts", "")
+    ts, root, edited = record.identity("ts"), record.identity("thread_ts", ""), record.inner("edited")
     return Message(
         id=ts,
         author=author,
@@ -119,6 +119,8 @@ def _message(record: Record, users: dict[str, _User]) -> Message | None:
         agent=by_bot,
         mentions=tuple(dict.fromkeys(sys.intern(id) for id in _MENTION.findall(raw))),
         thread_root_id=root if root and root != ts else None,
+        broadcast=subtype in ("thread_broadcast", "reply_broadcast"),
+        edited_at=edited.later("ts", at) if edited else None,
     )
 
 

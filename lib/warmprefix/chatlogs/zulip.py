@@ -148,10 +148,11 @@ def _message(record: Record, people: _People, seen: dict[str, set[str]]) -> Mess
         id=id,
         author=author,
         text=text,
-        created_at=record.seconds("timestamp" if "timestamp" in record.fields else "date_sent"),
+        created_at=(at := record.seconds("timestamp" if "timestamp" in record.fields else "date_sent")),
         name=sys.intern(people.names.get(author, "") or full_name or author),
         agent=author in people.bots,
         mentions=tuple(map(sys.intern, mentions)),
+        edited_at=record.later("last_edit_timestamp", at) or record.later("last_edit_time", at),
     )
 
 
