@@ -1,0 +1,1 @@
+"""An agent's harness: append-only transcript, markers, trimming, calls under approval, subagents."""

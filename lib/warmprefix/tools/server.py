@@ -1,0 +1,108 @@
+"""The catalogue as a server of the Model Context Protocol over stdio: `python -m warmprefix.tools.server FOLDER`.
+
+Clients check names against their own cached list and reject the rest unasked, so the whole catalogue is listed always;
+they find their way with `search_tool_bm25`, which describes tools and loads none. Needs the extra `mcp`.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+
+from warmprefix import __version__
+from warmprefix.errors import InputError
+from warmprefix.tools.arguments import misfit
+from warmprefix.tools.catalogue import Tool, own_catalogue, read
+from warmprefix.tools.handlers import Sandbox, ToolError, run
+from warmprefix.tools.search import Index, no_hit
+from warmprefix.tools.surface import qualified
+
+SEARCH = Tool(
+    "search_tool_bm25",
+    "Rank the tools of this server by how well they fit a wish in everyday words. Answers names and descriptions, best "
+    "first; their schemas are in the list of tools already.",
+    {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "What you want to do."},
+            "top": {"type": "integer", "minimum": 1, "maximum": 50, "description": "Most hits; 10 when absent."},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+    heading="Discovery and web",
+    read_only=True,
+    asks=False,
+)
+
+
+def answer(tools: Sequence[Tool], index: Index, sandbox: Sandbox, name: str, arguments: dict[str, Any]) -> str:
+    """What a call of the server returns; raises `ToolError` for an unknown tool, unfit arguments or a failed run."""
+    tool = next((tool for tool in (*tools, SEARCH) if tool.name == name), None)
+    if tool is None:
+        raise ToolError(f"there is no tool {name!r}; {SEARCH.name} finds one")
+    problem = misfit(tool, arguments)
+    if problem:
+        raise ToolError(problem)
+    if tool is SEARCH or tool.does.get("action") == "search_tools":
+        hits = index.rank(arguments["query"], arguments.get("top", 10))
+        lines = [json.dumps({"name": hit.tool.name, "description": hit.tool.description}) for hit in hits]
+        return "\n".join(lines) or no_hit(arguments["query"], sorted({tool.heading for tool in tools}))
+    return run(sandbox, tool, arguments)
+
+
+def make_server(catalogue: Sequence[Tool], sandbox: Sandbox) -> "Server[Any]":
+    """A server that lists the whole catalogue and the search, and runs both."""
+    tools = qualified(catalogue)
+    index = Index(tools)
+
+    async def on_list_tools(
+        context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in (*tools, SEARCH)])
+
+    async def on_call_tool(
+        context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        try:
+            text, failed = answer(tools, index, sandbox, params.name, params.arguments or {}), False
+        except ToolError as error:
+            text, failed = str(error), True
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
+
+    return Server("warmprefix", version=__version__, on_list_tools=on_list_tools, on_call_tool=on_call_tool)
+
+
+def _described(tool: Tool) -> types.Tool:
+    hints = types.ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.asks)
+    return types.Tool(name=tool.name, description=tool.description, input_schema=dict(tool.schema), annotations=hints)
+
+
+async def serve(catalogue: Sequence[Tool], sandbox: Sandbox) -> None:
+    """Serve one client on standard input and output until it hangs up."""
+    server = make_server(catalogue, sandbox)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and serve."""
+    parser = argparse.ArgumentParser(prog="python -m warmprefix.tools.server", description=__doc__)
+    parser.add_argument("folder", type=Path, help="folder that the tools work in; made when missing")
+    parser.add_argument("--catalogue", type=Path, help="another catalogue than the project's own")
+    given = parser.parse_args(arguments)
+    try:
+        catalogue = read(given.catalogue) if given.catalogue else own_catalogue()
+    except InputError as error:
+        parser.error(str(error))
+    anyio.run(serve, catalogue, Sandbox(given.folder))
+
+
+if __name__ == "__main__":
+    main()
