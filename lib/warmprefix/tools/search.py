@@ -83,7 +83,9 @@ def concepts(text: str) -> list[str]:
     """
     phrases = _phrases()
     longest = max(map(len, phrases))
-    words, found, i = [word for word in split_words(text) if word not in _ARTICLES], [], 0
+    words = [word for word in split_words(text) if word not in _ARTICLES]
+    found: list[str] = []
+    i = 0
     while i < len(words):
         size = next((n for n in range(longest, 0, -1) if tuple(words[i : i + n]) in phrases), 0)
         found += phrases.get(tuple(words[i : i + size]), ())

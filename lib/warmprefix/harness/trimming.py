@@ -1,0 +1,44 @@
+"""Stale tool output goes only when enough comes back: a rare, deep rewrite instead of a steady miss."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from warmprefix.harness.transcript import Piece, turn_starts
+from warmprefix.tools.catalogue import compact, token_count
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Trim the tool output of all but the newest `keep` turns when at least `threshold` tokens come back.
+
+    A threshold of 0 trims whatever can be trimmed, every time: the steady small cut.
+    """
+
+    threshold: int = 20_000
+    keep: int = 2
+
+
+def plan(pieces: Sequence[Piece], policy: Policy) -> tuple[Mapping[int, Piece], int]:
+    """The stubs by position that a trim would put in place, and the tokens it would reclaim; empty below the threshold.
+
+    The piece of an output that has been cut already, or is shorter than its stub, stays as it is.
+    """
+    starts = turn_starts(pieces)
+    stale = starts[-policy.keep] if len(starts) > policy.keep > 0 else 0
+    if policy.keep == 0:
+        stale = len(pieces)
+    changes: dict[int, Piece] = {}
+    reclaimed = 0
+    for position, piece in enumerate(pieces[:stale]):
+        if piece.kind == "tool_result":
+            stub = _stub(piece)
+            gain = token_count(piece.text) - token_count(stub.text)
+            if gain > 0:
+                changes[position], reclaimed = stub, reclaimed + gain
+    return (changes, reclaimed) if changes and reclaimed >= policy.threshold else ({}, 0)
+
+
+def _stub(piece: Piece) -> Piece:
+    text = f"[{token_count(piece.text)} tokens of old output removed; call the tool again for them]"
+    call = piece.body.partition(',"content":')[0]
+    return replace(piece, body=f'{call},"content":{compact(text)}}}', text=text)
