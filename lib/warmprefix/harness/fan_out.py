@@ -86,12 +86,15 @@ def usages(starts: Sequence[Start], prefix: int, own: int = 0) -> tuple[Usage, .
     A child reads the prefix when another one had begun to answer by the time it was sent. One that failed before its
     first token is not billed.
     """
-    answered = [(start.child, start.first_token) for start in starts if start.first_token is not None]
+
+    def warmed(start: Start, other: Start) -> bool:
+        earlier = (other.sent, other.child) < (start.sent, start.child)  # two that are sent at once do not both read
+        return earlier and other.first_token is not None and other.first_token <= start.sent
 
     def of(start: Start) -> Usage:
         if start.first_token is None:
             return Usage()
-        if any(child != start.child and first <= start.sent for child, first in answered):
+        if any(warmed(start, other) for other in starts):
             return Usage(uncached=own, cache_read=prefix)
         return Usage(uncached=own, cache_write_5m=prefix)
 

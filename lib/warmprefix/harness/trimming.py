@@ -1,10 +1,13 @@
 """Stale tool output goes only when enough comes back: a rare, deep rewrite instead of a steady miss."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warmprefix.harness.transcript import Piece, turn_starts
 from warmprefix.tools.catalogue import compact, token_count
+
+_STUB = re.compile(r"\[\d+ tokens of old output removed; call the tool again for them\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ def plan(pieces: Sequence[Piece], policy: Policy) -> tuple[Mapping[int, Piece], 
     changes: dict[int, Piece] = {}
     reclaimed = 0
     for position, piece in enumerate(pieces[:stale]):
-        if piece.kind == "tool_result":
+        if piece.kind == "tool_result" and not _STUB.fullmatch(piece.text):
             stub = _stub(piece)
             gain = token_count(piece.text) - token_count(stub.text)
             if gain > 0:
