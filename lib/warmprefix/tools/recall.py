@@ -40,8 +40,10 @@ class Recall:
 def own_queries(sets: Collection[int] | None = None) -> tuple[Query, ...]:
     """This project's queries for its own catalogue (`data/tool_queries.json`).
 
-    Set 1 was written when the tools had names and nothing else. Set 2 came after the list of everyday words was
-    complete; the wishes in the catalogue are newer than both.
+    Set 1 was written when the tools had names and nothing else; words alone found 35 % of it among five, and the list
+    of everyday words raised that to 94 %. Set 2 was written then, by the same author, and untouched it came to 57 %:
+    the list had learnt set 1. The wishes in the catalogue are the answer to that and newer than both sets, so what
+    these two say now is how well the index fits them, not how well it does on words that nobody has seen.
     """
     rows = json.loads(read_data("tool_queries.json"))
     queries = [Query(row["query"], tuple(row["gold"]), row["set"]) for row in rows]
