@@ -1,6 +1,5 @@
 """The server over stdio, asked by the protocol's own client."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,13 +7,15 @@ import anyio
 import mcp
 import pytest
 
-from warmprefix.tools.catalogue import own_catalogue
+from warmprefix.tools.catalogue import from_answer, own_catalogue
+from warmprefix.tools.handlers import Sandbox
+from warmprefix.tools.server import main, make_server
 
 
-def started(folder: Path, *options: str) -> mcp.StdioServerParameters:
+def started(folder: Path) -> mcp.StdioServerParameters:
     return mcp.StdioServerParameters(
         command=sys.executable,
-        args=["-W", "error", "-m", "warmprefix.tools.server", str(folder), *options],
+        args=["-W", "error", "-m", "warmprefix.tools.server", str(folder)],
         env={"PYTHONPATH": ":".join(sys.path)},
     )
 
@@ -45,25 +46,20 @@ def test_a_client_lists_everything_searches_and_calls(tmp_path: Path) -> None:
 
 
 def test_another_catalogue_is_listed_whole_though_nothing_of_it_runs(tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text('[{"name": "b"}, {"name": "a", "server": "x"}]', encoding="utf-8")
+    tools = from_answer([{"name": "b"}, {"name": "a", "server": "x"}])
 
     async def talk() -> None:
-        async with mcp.Client(
-            mcp.stdio_client(started(tmp_path / "box", "--catalogue", str(tmp_path / "c.json")))
-        ) as c:
-            assert [tool.name for tool in (await c.list_tools()).tools] == ["a", "b", "search_tool_bm25"]
-            assert "no handler" in (await c.call_tool("a", {})).content[0].text
+        async with mcp.Client(make_server(tools, Sandbox(tmp_path))) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["a", "b", "search_tool_bm25"]
+            assert "no handler" in (await client.call_tool("a", {})).content[0].text
 
     anyio.run(talk)
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])
-def test_a_bad_catalogue_is_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "c.json").write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "warmprefix.tools.server", str(tmp_path), "--catalogue", str(tmp_path / "c.json")],
-        env={"PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2 and "c.json" in done.stderr and "Traceback" not in done.stderr
+def test_a_bad_catalogue_is_one_line(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path), "--catalogue", str(path)])
+    assert ended.value.code == 2 and "c.json" in capsys.readouterr().err.splitlines()[-1]
