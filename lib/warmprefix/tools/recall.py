@@ -43,7 +43,8 @@ def own_queries(sets: Collection[int] | None = None) -> tuple[Query, ...]:
     Set 1 was written when the tools had names and nothing else; words alone found 35 % of it among five, and the list
     of everyday words raised that to 94 %. Set 2 was written then, by the same author, and untouched it came to 57 %:
     the list had learnt set 1. The wishes in the catalogue are the answer to that and newer than both sets, so what
-    these two say now is how well the index fits them, not how well it does on words that nobody has seen.
+    these two say now is how well the index fits them, not how well it does on words that nobody has seen. Set 3 is that
+    measure: 124 queries by somebody who knew the tools' names alone, added last, and the index was not touched since.
     """
     rows = json.loads(read_data("tool_queries.json"))
     queries = [Query(row["query"], tuple(row["gold"]), row["set"]) for row in rows]
