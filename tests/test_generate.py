@@ -39,7 +39,7 @@ def test_a_plan_is_met_or_refused(seed: int, count: int, **chosen: int) -> None:
     rows, where = channel.messages, mentions(channel, [HANDLE])
     between = gaps(where)
     assert (len(rows), len(where)) == (plan.messages, count)
-    assert len({row.author for row in rows}) <= plan.people
+    assert len({row.author for row in rows}) == plan.people
     assert sum(len(row.text) > plan.long_over for row in rows) == plan.long
     assert all(a.created_at < b.created_at for a, b in pairwise(rows))
     if count:
@@ -61,7 +61,13 @@ def test_a_plan_is_met_or_refused(seed: int, count: int, **chosen: int) -> None:
         ({"beyond": 10_000}, "more rows lie beyond"),
         ({"long": 171}, "free rows"),
         ({"people": 0}, "person"),
-        ({"people": 99}, "person"),
+        ({"people": 99}, "names for 12 people"),
+        ({"messages": 4, "mentions": 0, "long": 0, "beyond": None}, "more people than messages"),
+        ({"lead": -5}, "negative"),
+        ({"gap_min": -3}, "negative"),
+        ({"within": -1.0}, "negative"),
+        ({"body_median": 0.0}, "median above zero"),
+        ({"long_most": 600}, "longer than"),
         ({"gap_before": {15: 40}}, "fixed gap"),
         ({"gap_before": {31: 3}}, "does not exist"),
         ({"long": 1, "long_at": (1, 2)}, "fixed ones"),
@@ -71,6 +77,14 @@ def test_a_plan_is_met_or_refused(seed: int, count: int, **chosen: int) -> None:
 def test_what_cannot_be_is_refused_with_its_reason(chosen: dict[str, object], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         generate(Plan(**chosen), rng())  # type: ignore[arg-type]
+
+
+def test_everybody_writes_and_nobody_twice_in_a_row() -> None:
+    for seed in range(40):
+        plan = Plan(messages=14, people=12, mentions=0, long=0, beyond=None)
+        authors = [row.author for row in generate(plan, rng(seed)).messages]
+        assert len(set(authors)) == 12
+        assert all(a != b for a, b in pairwise(authors))
 
 
 def test_fixed_gaps_stand_where_they_were_asked_for() -> None:

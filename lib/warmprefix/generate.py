@@ -72,13 +72,27 @@ def generate(plan: Plan, rng: np.random.Generator) -> Channel:
     long = _long_positions(plan, positions, rng)
     names = phrases()["people"][: plan.people]
     author = int(rng.integers(plan.people))
-    at, rows = plan.start, []
+    at, authors, said = plan.start, [], []
     for position in range(plan.messages):
         author = int((author + rng.integers(1, plan.people)) % plan.people) if plan.people > 1 else 0
-        text = body(plan, rng, mention=position in positions, long=position in long)
-        rows.append(_message(plan, position, names[author], text, at, local=author == 0))
+        authors.append(author)
+        said.append((body(plan, rng, mention=position in positions, long=position in long), at))
         at += 1 + int(rng.exponential(plan.pause if rng.random() * plan.pause_every < 1 else plan.within))
+    rows = [
+        _message(plan, position, names[author], text, at, local=author == 0)
+        for position, (author, (text, at)) in enumerate(zip(_everybody(authors, plan.people), said, strict=True))
+    ]
     return Channel.of("ch-backend", _with_replies(rows, rng) if plan.agent_rows else rows)
+
+
+def _everybody(authors: list[int], people: int) -> list[int]:
+    """The authors, each person who was never drawn given a row of somebody who has others."""
+    told, rows_of = list(authors), Counter(authors)
+    for person in (person for person in range(people) if not rows_of[person]):
+        at = next(i for i, author in enumerate(told) if rows_of[author] > 1)
+        rows_of[told[at]] -= 1
+        told[at], rows_of[person] = person, 1
+    return told
 
 
 def _long_positions(plan: Plan, mentions: list[int], rng: np.random.Generator) -> set[int]:
@@ -156,8 +170,15 @@ def gap_sequence(plan: Plan, rng: np.random.Generator) -> list[int]:
 
 def _refuse_impossible(plan: Plan, count: int, room: int, low: int, high: int) -> None:
     middle = plan.gap_median
+    names = len(phrases()["people"])
     reasons = {
-        "at least one person has to write": plan.people < 1 or plan.people > len(phrases()["people"]),
+        "a count or a time is negative": min(plan.messages, plan.mentions, plan.long, plan.lead, low) < 0
+        or min(plan.body_spread, plan.within, plan.pause) < 0,
+        "bodies need a median above zero": plan.body_median <= 0,
+        "a long body has to be longer than `long_over`": plan.long_most <= plan.long_over,
+        "at least one person has to write": plan.people < 1,
+        f"there are names for {names} people": plan.people > names,
+        "more people than messages cannot all write": plan.people > plan.messages,
         "mentions and lead need more messages than there are": plan.mentions > 0 and room < 0,
         "gaps of that minimum need more messages than there are": count > 0 and count * low > room,
         "the minimum is above the maximum": count > 0 and low > high,
