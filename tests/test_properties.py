@@ -12,7 +12,7 @@ from warmprefix.delivery import Limits, row
 from warmprefix.ledger import ledger, summary
 from warmprefix.request import Blocks
 from warmprefix.simulate import forever_unshown, simulate
-from warmprefix.strategies import STRATEGIES
+from warmprefix.strategies import OMISSIONS, PLACES, STRATEGIES
 from warmprefix.tokens import Tokenizer
 from warmprefix.watermark import FAITHFUL, STRICT
 
@@ -53,6 +53,14 @@ def slow(case, strategy, blocks):
 @given(case=cases(hostile), cursor=CURSORS, limits=LIMITS)
 def test_the_ledger_equals_the_slow_oracle(blocks, name, case, cursor, limits):
     strategy = replace(STRATEGIES[name], cursor=cursor, limits=limits)
+    found = table(case, strategy, blocks)
+    assert list(zip(found["total"], found["cached"], strict=True)) == slow(case, strategy, blocks)
+
+
+@pytest.mark.parametrize("order", [("system", "tools"), ("tools", "system")])
+@given(case=cases(hostile), status=st.sampled_from(PLACES), omits=st.frozensets(st.sampled_from(OMISSIONS)))
+def test_any_point_of_the_space_equals_the_slow_oracle(blocks, order, case, status, omits):
+    strategy = replace(STRATEGIES["watermark"], status=status, order=order, omits=omits, ask_every=2)
     found = table(case, strategy, blocks)
     assert list(zip(found["total"], found["cached"], strict=True)) == slow(case, strategy, blocks)
 

@@ -9,7 +9,7 @@ from drawn import TINY
 from warmprefix.channel import Channel, Message
 from warmprefix.delivery import Limits
 from warmprefix.simulate import Setting, forever_unshown, simulate, status_line, tool_schemas
-from warmprefix.strategies import PUBLISHED, STRATEGIES, Strategy
+from warmprefix.strategies import PLACES, PUBLISHED, STRATEGIES, Strategy
 from warmprefix.tokens import is_segment
 from warmprefix.watermark import STRICT
 
@@ -84,6 +84,20 @@ def test_an_unstable_status_is_the_very_first_block_and_changes(blocks):
 )
 def test_where_the_status_stands(blocks, status, order, start):
     assert kinds(run(blocks, status=status, order=order)[1])[: len(start)] == start
+
+
+@pytest.mark.parametrize("order", [("system", "tools"), ("tools", "system")])
+@pytest.mark.parametrize("status", PLACES)
+def test_every_place_has_its_status_once_a_turn_and_changes_nothing_else(blocks, status, order):
+    steps, plain = run(blocks, status=status, order=order, ask_every=1), run(blocks, order=order)
+    kept = {"turn start", "turn end", "tool"}  # in the conversation, where earlier ones stay
+    for turn, (step, bare) in enumerate(zip(steps, plain, strict=True), start=1):
+        lines = [block for block in step.request.blocks if block.kind in ("status", "tool result")]
+        times = [f"status {60 * i}\n" for i in ASKING[:turn]]
+        times = times[:-1] if status == "tool" else times if status in kept else times[-1:] if status else []
+        assert [blocks.text(line) for line in lines] == times
+        rest = [b for b in step.request.blocks if b.kind not in ("status", "tool call", "tool result")]
+        assert rest == list(bare.request.blocks)
 
 
 def test_a_status_at_the_tail_is_in_every_turn_and_stays_in_the_history(blocks):
@@ -212,7 +226,19 @@ def test_the_default_setting_has_the_published_sizes(blocks):
 def test_strategies_are_points_in_one_space():
     assert set(PUBLISHED) <= set(STRATEGIES) and all(name == s.name for name, s in STRATEGIES.items())
     assert {name for name, s in STRATEGIES.items() if not s.remembers} == {"window", "memoryless"}
-    with pytest.raises(ValueError, match="status must be one of"):
-        Strategy("x", status="somewhere")
-    with pytest.raises(ValueError, match="ask_every must be at least 1; it is 0"):
-        Strategy("x", ask_every=0)
+
+
+@pytest.mark.parametrize(
+    ("knob", "problem"),
+    [
+        ({"status": "somewhere"}, "status must be one of .* it is 'somewhere'"),
+        ({"ask_every": 0}, "ask_every must be at least 1; it is 0"),
+        ({"cursor": "strikt"}, "cursor must be one of .* it is 'strikt'"),
+        ({"order": ("tools",)}, "order must be one of"),
+        ({"order": ("messages", "tools")}, "order must be one of"),
+        ({"omits": frozenset({"seen row"})}, "omits must be among .* 'seen row' is not"),
+    ],
+)
+def test_a_knob_that_has_no_such_place_is_refused(knob, problem):
+    with pytest.raises(ValueError, match=problem):
+        Strategy("x", **knob)

@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from warmprefix.delivery import Limits
-from warmprefix.watermark import FAITHFUL
+from warmprefix.prompt import SYSTEM, TOOLS
+from warmprefix.watermark import FAITHFUL, STRICT
 
 # What a warm turn may leave out.
-SYSTEM_PROMPT, TRANSCRIPT, SEEN_ROWS = "system prompt", "transcript", "seen rows"
+SYSTEM_PROMPT, TRANSCRIPT, SEEN_ROWS = OMISSIONS = "system prompt", "transcript", "seen rows"
 # Where a volatile status line may stand; `None` is nowhere.
 PLACES = (None, "before tools", "before system", "after system", "turn start", "turn end", "tool")
 
@@ -20,21 +21,30 @@ class Strategy:
     where the status line stands, and `ask_every` at which turns the agent asks for it when it stands behind a tool;
     with `threads`, a mention in a thread sees that thread's rows, and one in the channel no thread's; `order` is the
     order of the tiers that come before the messages.
+
+    Raises `ValueError` for a knob at a place that it does not have.
     """
 
     name: str
-    omits: frozenset[str] = frozenset({SYSTEM_PROMPT, TRANSCRIPT, SEEN_ROWS})
+    omits: frozenset[str] = frozenset(OMISSIONS)
     resident: bool = True
     status: str | None = None
     ask_every: int = 5
     threads: bool = False
     cursor: str = FAITHFUL
     limits: Limits = Limits()
-    order: tuple[str, str] = ("system", "tools")
+    order: tuple[str, str] = (SYSTEM, TOOLS)
 
     def __post_init__(self) -> None:
-        if self.status not in PLACES:
-            raise ValueError(f"status must be one of {PLACES}; it is {self.status!r}")
+        for name, known in (
+            ("status", PLACES),
+            ("cursor", (FAITHFUL, STRICT)),
+            ("order", ((SYSTEM, TOOLS), (TOOLS, SYSTEM))),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {known}; it is {getattr(self, name)!r}")
+        if unknown := self.omits.difference(OMISSIONS):
+            raise ValueError(f"omits must be among {OMISSIONS}; {min(unknown)!r} is not")
         if self.ask_every < 1:
             raise ValueError(f"ask_every must be at least 1; it is {self.ask_every}")
 
