@@ -12,6 +12,7 @@ from warmprefix.prompt import MESSAGES, TOOLS
 from warmprefix.request import Block, Blocks
 from warmprefix.simulate import Step
 
+EARLIER = "earlier turns"
 # The name of each kind of block, and the series whose look it has in figures and pages.
 SEGMENTS = {
     "system": "system prompt",
@@ -24,8 +25,8 @@ SEGMENTS = {
     "row": "rows",
     "notice": "rows",
     "status": "status line",
+    "reply": EARLIER,  # only a replayed transcript sends one again
 }
-EARLIER = "earlier turns"
 LOOKS = {
     "system prompt": "prefix",
     "20 tools": "band",
@@ -53,17 +54,22 @@ def anatomy(steps: Sequence[Step], turns: Sequence[int]) -> pd.DataFrame:
     return data.groupby(["turn", "segment", "sent"], sort=False, as_index=False).sum()
 
 
-def left_out(steps: Sequence[Step], turn: int) -> pd.DataFrame:
-    """What a warm turn does not send although the process has to know it: the thesis, in tokens."""
+def left_out(steps: Sequence[Step], turn: int, limit: int | None = 12) -> pd.DataFrame:
+    """What a warm turn does not send although the process has to know it: the thesis, in tokens.
+
+    `limit` is how many rows a window would show, `None` for all of them.
+    """
     step = steps[turn - 1]
     held = [(name, block.tokens) for name, sent, block in _segments(step) if not sent]
     had = {message.position: row.tokens for earlier in steps[: turn - 1] for message, row in _shown(earlier, step)}
-    window = [had[p] for p in range(max(step.mention.position - 12, 0), step.mention.position) if p in had]
+    first = 0 if limit is None else max(step.mention.position - limit, 0)
+    among = "" if limit is None else f" among the newest {limit}"
+    window = [had[p] for p in range(first, step.mention.position) if p in had]
     return pd.DataFrame(
         [
             ("system prompt and tools", sum(n for name, n in held if name != EARLIER), "once per process"),
             ("transcript of the earlier turns", sum(n for name, n in held if name == EARLIER), "the process has it"),
-            ("rows among the newest 12 that it has had", sum(window), "the watermark drops them"),
+            (f"rows{among} that it has had", sum(window), "the watermark drops them"),
         ],
         columns=["left out", "tokens", "why"],
     )
@@ -94,7 +100,8 @@ def _segments(step: Step) -> list[tuple[str, bool, Block]]:
     segments = []
     for i, block in enumerate(step.request.blocks):
         earlier = i < first and block.tier == MESSAGES
-        sent = i >= first or (step.cold and not earlier)
+        # A status line in front of the conversation is written anew each turn, whatever else the process holds.
+        sent = i >= first or (not earlier and (step.cold or block.kind == "status"))
         segments.append((EARLIER if earlier else SEGMENTS[block.kind], sent, block))
     return segments
 
