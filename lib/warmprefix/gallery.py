@@ -19,6 +19,7 @@ from warmprefix.request import Blocks
 from warmprefix.simulate import Step, simulate
 from warmprefix.strategies import PUBLISHED, STRATEGIES
 from warmprefix.tokens import Tokenizer
+from warmprefix.watermark import FAITHFUL
 
 SEEDS = [calibrate.SEED]
 
@@ -39,11 +40,10 @@ def drawings(channels: int = 100) -> list[Drawing]:
     ]
 
 
-def runs(sample: Sample, blocks: Blocks, evict_at: tuple[int, ...] = ()) -> dict[str, pd.DataFrame]:
+def runs(sample: Sample, blocks: Blocks) -> dict[str, pd.DataFrame]:
     """The published strategies' tables over a sample."""
     return {
-        name: ledger(sample.channel, sample.mentions, STRATEGIES[name], blocks, sample.setting, evict_at=evict_at)
-        for name in PUBLISHED
+        name: ledger(sample.channel, sample.mentions, STRATEGIES[name], blocks, sample.setting) for name in PUBLISHED
     }
 
 
@@ -52,7 +52,7 @@ def claims_figure(
     spread: list[dict[str, claims.Value]],
 ) -> Drawing:
     """`00-claims`: each predicted figure and its band, as a multiple of the published value."""
-    rows = []
+    rows, holds = [], claims.verdicts(measured, spread).set_index("id")["ok"]
     for claim in claims.claims():
         if claim.role == claims.PREDICTED and claim.published not in (0, 1):
             values = np.array([sample[claim.id] for sample in spread], float) / claim.published
@@ -61,6 +61,7 @@ def claims_figure(
             rows.append({"claim": claim.id, "low": low, "median": middle, "high": high, "calibrated": ours})
     data = pd.DataFrame(rows)
     inside = int(((data["low"] <= 1) & (data["high"] >= 1)).sum())
+    within = int(holds[data["claim"]].sum()) - inside
     widest = float((data["calibrated"] - 1).abs().max())
     return Drawing(
         "00-claims",
@@ -69,7 +70,7 @@ def claims_figure(
         alt=f"Bands of {len(data)} predicted figures around the published value; {inside} contain it before rounding.",
         caption=f"Every predicted figure as a multiple of the published one: 5-95 % band and median over {len(spread)} "
         f"channels that meet the same inputs, and the calibrated channel, which is at most {widest:.0%} off. "
-        f"{inside} of {len(data)} bands contain the published value as it stands, the others within its rounding.",
+        f"{inside} of {len(data)} bands contain the published value as it stands, {within} more within its rounding.",
         parameters={"channels": len(spread)},
         seeds=SEEDS,
         height=340,
@@ -236,17 +237,19 @@ def _draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
         label_ends(axes, ends, look)
 
 
-def eviction_figure(sample: Sample, blocks: Blocks, evict_at: int, limits: Limits = Limits()) -> Drawing:
+def eviction_figure(
+    sample: Sample, blocks: Blocks, evict_at: int, limits: Limits = Limits(), cursor: str = FAITHFUL
+) -> Drawing:
     """`30-eviction`: the input of each turn with and without an eviction."""
     data = pd.DataFrame({"mention": range(1, len(sample.mentions) + 1)})
-    sums = {}
+    sums, resent = {}, 0
     for name in ("window", "watermark"):
         for label, evicted in (("", ()), (" evicted", (evict_at,))):
-            strategy = replace(STRATEGIES[name], limits=limits)
+            strategy = replace(STRATEGIES[name], limits=limits, cursor=cursor)
             table = ledger(sample.channel, sample.mentions, strategy, blocks, sample.setting, evict_at=evicted)
             data[name + label] = table["total"]
             sums[name + label] = int(table["total"].sum())
-            resent = int(table["resent_tokens"].sum())
+            resent = int(table["resent_tokens"].sum())  # the watermark's, evicted, is the last
     return Drawing(
         "30-eviction",
         _draw_eviction,
@@ -296,11 +299,17 @@ ABLATION = (
 )
 
 
-def ablation(sample: Sample, blocks: Blocks, limits: Limits = Limits(), context_limit: int = 200_000) -> pd.DataFrame:
+def ablation(
+    sample: Sample,
+    blocks: Blocks,
+    limits: Limits = Limits(),
+    cursor: str = FAITHFUL,
+    context_limit: int = 200_000,
+) -> pd.DataFrame:
     """The sums of every named strategy: what each omission saves, and what each place of a status line costs."""
     rows = []
     for name in ABLATION:
-        strategy = replace(STRATEGIES[name], limits=limits)
+        strategy = replace(STRATEGIES[name], limits=limits, cursor=cursor)
         table = ledger(sample.channel, sample.mentions, strategy, blocks, sample.setting, context_limit=context_limit)
         total, cached = int(table["total"].sum()), int(table["cached"].sum())
         left = int(table["turns_left"].iloc[-1])
