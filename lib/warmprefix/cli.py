@@ -13,7 +13,8 @@ import pandas as pd
 from tabulate import tabulate
 from tqdm import tqdm
 
-from warmprefix import __version__, batch, calibrate, chatlogs, claims, gallery
+import warmprefix
+from warmprefix import batch, calibrate, chatlogs, claims, gallery
 from warmprefix.channel import Channel, gaps, mentions
 from warmprefix.delivery import Limits
 from warmprefix.errors import InputError
@@ -52,8 +53,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="warmprefix", description=__import__("warmprefix").__doc__)
-    parser.add_argument("--version", action="version", version=f"warmprefix {__version__}")
+    parser = _Parser(prog="warmprefix", description=warmprefix.__doc__)
+    parser.add_argument("--version", action="version", version=f"warmprefix {warmprefix.__version__}")
     verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
 
     def verb(name: str, do: Any, help: str) -> argparse.ArgumentParser:
