@@ -118,8 +118,7 @@ def body(plan: Plan, rng: np.random.Generator, *, mention: bool = False, long: b
 
 def prose(rng: np.random.Generator, kind: str, chars: int) -> str:
     """One sentence of about `chars` characters, or several that add up to about as many."""
-    ordered = sorted(phrases()[kind], key=len)
-    lengths = [len(sentence) for sentence in ordered]
+    ordered, lengths = _by_length(kind)
     text = ""
     while not text or chars - len(text) >= lengths[len(lengths) // 4]:
         room = chars - len(text)
@@ -281,6 +280,12 @@ def _with_replies(rows: list[Message], rng: np.random.Generator) -> list[Message
 def phrases() -> dict[str, list[str]]:
     """The wording (`data/phrases.toml`)."""
     return tomllib.loads(read_data("phrases.toml"))
+
+
+@cache
+def _by_length(kind: str) -> tuple[list[str], list[int]]:
+    ordered = sorted(phrases()[kind], key=len)
+    return ordered, [len(sentence) for sentence in ordered]
 
 
 def _pick(options: list[str], rng: np.random.Generator) -> str:
