@@ -84,7 +84,9 @@ class Request:
     """One request: its blocks in wire order, when it was sent and began to answer (seconds), and what it is part of.
 
     `scope` names what shares a cache: for the ideal prefix the session's process, for a provider the account.
-    `output` counts the answer's tokens.
+    `output` counts the answer's tokens; `answer` holds its blocks where they are known, for engines that cache them.
+    `settings` are options outside the blocks that a cached conversation depends on, such as the tool choice.
+    `markers` are the cache markers as (position of the block, marker) in rising order; `None`: the blocks' own.
     """
 
     blocks: Sequence[Block]
@@ -93,11 +95,22 @@ class Request:
     model: str = ""
     scope: str = ""
     output: int = 0
+    answer: tuple[Block, ...] = ()
+    completed_at: float | None = None
+    settings: str = ""
+    markers: tuple[tuple[int, str], ...] | None = None
 
     @property
     def tokens(self) -> int:
         """The tokens of the whole input."""
         return self.blocks.tokens if isinstance(self.blocks, Wire) else sum(block.tokens for block in self.blocks)
+
+    @property
+    def marked(self) -> tuple[tuple[int, str], ...]:
+        """The marked positions in rising order, each with its marker."""
+        if self.markers is not None:
+            return self.markers
+        return tuple((i, block.marker) for i, block in enumerate(self.blocks) if block.marker is not None)
 
 
 @dataclass
