@@ -13,12 +13,17 @@ from warmprefix.request import Request
 class GeminiImplicit(LongestPrefix):
     """The longest common prefix from the model's minimum on, written free of charge.
 
-    The lifetime is not documented, nor is any rounding: both are parameters. `minimum` is in tokens.
+    The lifetime is not documented, nor is any rounding: both are parameters. `minimum` is in tokens, by the model where
+    it is 0.
     """
 
     step: int = 1
-    minimum: int = field(default_factory=lambda: fact("gemini", "minimum prefix", "gemini-2.5-pro"))
+    minimum: int = 0
     lifetime: float = field(default_factory=lambda: fact("gemini", "lifetime implicit"))
+
+    def least(self, request: Request) -> int:
+        """The tokens from which on a prefix of this request is read; raises `InputError` for an unknown model."""
+        return self.minimum or fact("gemini", "minimum prefix", request.model)
 
 
 @dataclass
@@ -27,10 +32,10 @@ class GeminiExplicit:
 
     `lifetime` counts seconds from the object's creation; use does not prolong it. Creation and storage are absent from
     a request's usage: `created` holds the tokens that were sent to make objects, at the input price, and `token_hours`
-    what the storage price applies to. `minimum` is in tokens.
+    what the storage price applies to. `minimum` is in tokens, by the model where it is 0.
     """
 
-    minimum: int = field(default_factory=lambda: fact("gemini", "minimum prefix", "gemini-2.5-pro"))
+    minimum: int = 0
     lifetime: float = field(default_factory=lambda: fact("gemini", "lifetime explicit"))
     created: int = 0
     _objects: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
@@ -40,7 +45,7 @@ class GeminiExplicit:
         """The usage of the next request, in the order of sending; its object is created first where there is none."""
         path, marked = self._prefixes.path(request), request.marked
         read = path.tokens(marked[-1][0]) if marked else 0
-        if read < self.minimum:
+        if read < (self.minimum or fact("gemini", "minimum prefix", request.model)):
             read = 0
         if read:
             made = self._objects.setdefault(path[marked[-1][0]], [])

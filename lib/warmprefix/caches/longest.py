@@ -52,6 +52,10 @@ class LongestPrefix:
     def __post_init__(self) -> None:
         self._pages = Pages(self.step, self.ids)
 
+    def least(self, request: Request) -> int:
+        """The tokens from which on a prefix of this request is read."""
+        return self.minimum
+
     def charge(self, request: Request) -> Usage:
         """The usage of the next request, in the order of sending."""
         pages, at, machine = self._pages.of(request), request.at, 0
@@ -62,7 +66,7 @@ class LongestPrefix:
         readable = readable_from(request, self.readable)
         for page in pages:
             entry = self._entries.get((machine, page))
-            if entry is None or not entry.live(at):
+            if entry is None or at - entry.used > entry.lifetime:
                 reading = False
                 self._entries[machine, page] = Entry(at, lifetime, readable)
                 continue
@@ -70,5 +74,5 @@ class LongestPrefix:
             read += self.step * reading
             entry.used, entry.lifetime = at, max(entry.lifetime, lifetime)
             entry.readable = min(entry.readable, readable)
-        read = read if read >= self.minimum else 0
+        read = read if read >= self.least(request) else 0
         return Usage(uncached=request.tokens - read, cache_read=read, output=request.output)

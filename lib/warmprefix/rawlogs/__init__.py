@@ -143,7 +143,7 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 def _object(line: bytes, file: str, place: str) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = json.loads(line.decode())
     except json.JSONDecodeError as error:
         problem = f"is not JSON: {error.msg} at column {error.colno}"
         raise InputError(file, place, problem, "write one request a line") from None
@@ -173,7 +173,7 @@ def _request(
     interface = PROVIDERS[name]
     maker = makers.get(interface)
     if maker is None:
-        maker = makers[interface] = BlockMaker(_ENCODINGS[interface])
+        maker = makers[interface] = BlockMaker(_ENCODINGS[interface], keep_ids=interface == "openai")
     maker.compact = compact
     try:
         if interface == "anthropic":

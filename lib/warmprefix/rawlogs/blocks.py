@@ -14,18 +14,19 @@ IMAGE = 1_600  # tokens: a full-size image by Anthropic's rule of thumb; its byt
 
 
 class BlockMaker:
-    """Makes blocks of texts and of JSON values, and knows the token ids behind a key.
+    """Makes blocks of texts and of JSON values, and knows the token ids behind a key where it shall keep them.
 
     Tokens are counted per block and added: a text is its text, other JSON its text as sent. `pictured` holds the keys
     of the blocks with an image in them.
     """
 
-    def __init__(self, name: str = "cl100k_base") -> None:
+    def __init__(self, name: str = "cl100k_base", keep_ids: bool = True) -> None:
         self._encode = encoding(name).encode_ordinary
         self._made: dict[tuple[str, str, str | bytes], Block] = {}
         self._ids: dict[str, array[int]] = {}
         self.pictured: set[str] = set()
         self.compact = True
+        self._keep_ids = keep_ids
 
     def text(self, tier: str, role: str, text: str) -> Block:
         """The block of a text said in a role."""
@@ -56,14 +57,15 @@ class BlockMaker:
 
     def _make(self, tier: str, role: str, kind: str, whole: str, texts: Iterable[str]) -> Block:
         key = hashlib.sha256(f"{role}\0{kind}\0{whole}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        ids = array("i")
+        ids: list[int] = []
         for text in texts:
             if text is PICTURE:
                 self.pictured.add(key)
-                ids.extend([-int(key[:7], 16) - 1] * IMAGE)  # ids that no other content has
+                ids += [-int(key[:7], 16) - 1] * IMAGE  # ids that no other content has
             else:
-                ids.extend(self._encode(text))
-        self._ids[key] = ids
+                ids += self._encode(text)
+        if self._keep_ids:
+            self._ids[key] = array("i", ids)
         return Block(tier, kind, key, len(ids))
 
 
