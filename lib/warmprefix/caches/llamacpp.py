@@ -23,7 +23,8 @@ class LlamaCpp:
     """Reads the longest common prefix with a slot, minus one token only where the whole prompt matches.
 
     A slot is taken when more than `similarity` of the new prompt stands in it already, the most similar first; else
-    the one that was used longest ago. `ids` gives the token ids of a block. A request is finished before the next one.
+    the one that was used longest ago, and of those never used the last. `ids` gives the token ids of a block. A
+    request is finished before the next one.
     """
 
     ids: Callable[[Block], Sequence[int]]
@@ -40,7 +41,7 @@ class LlamaCpp:
         common = [self._common(slot, request.blocks) for slot in self._slots]
         best = max(range(self.slots), key=lambda i: (common[i], -i))
         if not common[best] > self.similarity * total:
-            best = min(range(self.slots), key=lambda i: (self._slots[i].used, i))
+            best = min(range(self.slots), key=lambda i: (self._slots[i].used, -i))
         self._requests += 1
         self._slots[best] = _Slot(request.blocks, request.answer, self._requests)
         read = min(common[best], max(0, total - 1))
