@@ -55,9 +55,9 @@ class Anthropic:
             self._entries.read(path, hit, at)
         for i, marker in markers:
             if i <= hit:
-                self._entries.prolong(path[i], at, self._lifetimes[marker])
+                self._entries.prolong(path, i, at, self._lifetimes[marker])
             else:
-                self._entries.write(path[i], at, self._lifetimes[marker], readable_from(request, self.readable))
+                self._entries.write(path, i, at, self._lifetimes[marker], readable_from(request, self.readable))
         hour = max((i for i, marker in markers if marker == ONE_HOUR and i > hit), default=hit)
         end = markers[-1][0] if markers else hit
         read, to_hour, written = path.tokens(hit), path.tokens(hour), path.tokens(max(end, hit))
@@ -72,7 +72,7 @@ class Anthropic:
     def _look_back(self, blocks: Sequence[Block], path: Path, i: int, at: float) -> int:
         """The last block of the longest entry that a marker at block `i` finds; -1 where it finds none."""
         position = 1
-        while not self._entries.readable(path[i], at):
+        while not self._entries.readable(path, i, at):
             if i == 0:
                 return -1
             if not (self.collapse_runs and blocks[i].kind in _RUNS and blocks[i].kind == blocks[i - 1].kind):

@@ -47,13 +47,13 @@ class OpenAIBreakpoints:
         explicit = [i for i, marker in request.marked if marker in (EXPLICIT, BOTH)]
         opening = [i for i in endings if request.blocks[i].tier == SYSTEM][-1:]
         looked_up = {*endings[-1 - self.lookback :], *explicit, *opening}
-        hit = max((i for i in looked_up if self._entries.readable(path[i], at)), default=-1)
+        hit = max((i for i in looked_up if self._entries.readable(path, i, at)), default=-1)
         if hit >= 0:
             self._entries.read(path, hit, at)
         chosen = [i for i in breakpoints(endings, explicit, self.writes) if path.tokens(i) >= self.minimum]
         for i in chosen:
             if i > hit:
-                self._entries.write(path[i], at, self.lifetime, readable_from(request, self.readable))
+                self._entries.write(path, i, at, self.lifetime, readable_from(request, self.readable))
         read, end = path.tokens(hit), path.tokens(max([hit, *chosen]))
         return Usage(
             uncached=path.tokens(len(path) - 1) - end, cache_read=read, cache_write_5m=end - read, output=request.output
