@@ -96,7 +96,7 @@ class Entries:
         reads.upto.append(i)
         reads.times.append(at)
         if len(self._reads) > MANY:
-            self._settle(self._reads[0])
+            self._forget(self._reads[0])
 
     def prolong(self, path: Path, i: int, at: float, lifetime: float) -> None:
         """Refresh a live entry under a marker, which may give it a longer lifetime; a dead one stays dead."""
@@ -117,18 +117,23 @@ class Entries:
         entry = self._entries.get(path[i])
         if entry is None:
             return None
+        if not entry.live(at) or self.dies is not None:
+            self._settle(path, i, entry)
+        return entry if entry.live(at) else None
+
+    def _settle(self, path: Path, i: int, entry: Entry) -> None:
+        """Bring an entry's last use up to date."""
         used = None
         while used != entry.used:  # one conversation's reads may bridge the pause of another's
             used = entry.used
             for reads in self._reads:
                 reads.refresh(path, i, entry)
-        return entry if entry.live(at) else None
 
-    def _settle(self, reads: _Reads) -> None:
-        """Refresh whatever lies below these reads now, so that they can be forgotten."""
+    def _forget(self, reads: _Reads) -> None:
+        """Bring whatever lies below these reads up to date, so that they need not be remembered."""
         for i, prefix in enumerate(reads.path.upto(reads.upto[-1])):
             if prefix in self._entries:
-                self._live(reads.path, i, reads.times[-1])
+                self._settle(reads.path, i, self._entries[prefix])
         self._reads.remove(reads)
 
 

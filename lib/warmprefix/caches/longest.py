@@ -1,5 +1,6 @@
 """Caches without markers: every request is kept, and the longest common prefix of whole pages is read."""
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from warmprefix.caches import Usage
-from warmprefix.caches.entries import FIRST_TOKEN, Entry, readable_from
+from warmprefix.caches.entries import FIRST_TOKEN, Entries, readable_from
 from warmprefix.caches.prefixes import Pages
 from warmprefix.request import Block, Request
 
@@ -47,7 +48,7 @@ class LongestPrefix:
     extended: float = 86_400.0
     readable: str = FIRST_TOKEN
     overflow: Overflow | None = None
-    _entries: dict[tuple[int, int], Entry] = field(default_factory=dict)
+    _entries: dict[int, Entries] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._pages = Pages(self.step, self.ids)
@@ -58,21 +59,19 @@ class LongestPrefix:
 
     def charge(self, request: Request) -> Usage:
         """The usage of the next request, in the order of sending."""
-        pages, at, machine = self._pages.of(request), request.at, 0
-        if self.overflow is not None and pages:
-            machine = self.overflow.machine(pages[: -(-256 // self.step)][-1], at)  # routed by the first 256 tokens
-        read, reading = 0, True
-        lifetime = self.extended if request.settings == "24h" else self.lifetime
-        readable = readable_from(request, self.readable)
-        for page in pages:
-            entry = self._entries.get((machine, page))
-            if entry is None or at - entry.used > entry.lifetime:
-                reading = False
-                self._entries[machine, page] = Entry(at, lifetime, readable)
-                continue
-            reading = reading and entry.readable <= at
-            read += self.step * reading
-            entry.used, entry.lifetime = at, max(entry.lifetime, lifetime)
-            entry.readable = min(entry.readable, readable)
+        path, at, machine = self._pages.path(request), request.at, 0
+        if self.overflow is not None and len(path):
+            routed_by = path[min(len(path), -(-256 // self.step)) - 1]  # the first 256 tokens
+            machine = self.overflow.machine(routed_by, at)
+        entries = self._entries.setdefault(machine, Entries())
+        # What covers a prefix lives and is readable no shorter than what covers a longer one, hence the bisection.
+        found = bisect_left(range(len(path)), True, key=lambda i: not entries.readable(path, i, at))
+        if found:
+            entries.read(path, found - 1, at)
+        extended = request.settings == "24h"
+        for i in range(0 if extended else found, len(path)):
+            lifetime = self.extended if extended else self.lifetime
+            entries.write(path, i, at, lifetime, readable_from(request, self.readable))
+        read = found * self.step
         read = read if read >= self.least(request) else 0
         return Usage(uncached=request.tokens - read, cache_read=read, output=request.output)

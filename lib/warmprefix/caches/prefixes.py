@@ -1,5 +1,6 @@
 """Prefixes as numbers: two requests get the same number for a prefix exactly when it is the same."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -99,35 +100,74 @@ class Pages:
 
     def __init__(self, size: int, ids: Callable[[Block], Sequence[int]]) -> None:
         self.size = size
-        self.prefixes = Prefixes()
         self._ids = ids
-        self._numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._added: dict[int, tuple[list[int], tuple[int, ...]]] = {}
+        self._numbers: dict[tuple[int, bytes], int] = {}
+        self._roots: dict[tuple[str, str], int] = {}
+        # A state is what stands before a block: the last full page, and the tokens behind it.
+        self._states: dict[tuple[int, bytes], int] = {}
+        self._contents: list[tuple[int, bytes]] = []
+        self._added: dict[tuple[int, str], tuple[list[int], int]] = {}
+        self._runs: dict[tuple[int, Log], _Run] = {}
 
-    def of(self, request: Request, *more: object, answered: bool = False) -> list[int]:
-        """The numbers of a request's full pages, in order; with those of its answer where asked for."""
-        path = self.prefixes.path(request, *more)
-        blocks, nodes = [request.blocks], [iter(path)]
-        if answered and request.answer:
-            blocks.append(request.answer)
-            nodes.append(iter(self.prefixes.walk(path.last, request.answer)))
-        pages: list[int] = []
-        rest: tuple[int, ...] = ()
-        for some, theirs in zip(blocks, nodes, strict=True):
-            for block, node in zip(some, theirs, strict=True):
-                found = self._added.get(node)
-                if found is None:
-                    found = self._added[node] = self._add(pages[-1] if pages else -path.root, rest, block)
-                pages += found[0]
-                rest = found[1]
+    def path(self, request: Request) -> Path:
+        """The numbers of a request's full pages, in order."""
+        return self._path(request)[0]
+
+    def of(self, request: Request, answered: bool = False) -> list[int]:
+        """The numbers of a request's full pages as a list; with those of its answer where asked for."""
+        path, state = self._path(request)
+        pages = path.head + path.tail[: path.stop]
+        if answered:
+            self._walk(state, request.answer, pages)
         return pages
 
-    def _add(self, last: int, rest: tuple[int, ...], block: Block) -> tuple[list[int], tuple[int, ...]]:
-        ids = (*rest, *self._ids(block))
+    def _path(self, request: Request) -> tuple[Path, int]:
+        blocks, head = request.blocks, list[int]()
+        root = -1 - self._roots.setdefault((request.scope, request.model), len(self._roots))
+        own = blocks.head if isinstance(blocks, Wire) else blocks
+        state = self._walk(self._state(root, b""), own, head)
+        if not isinstance(blocks, Wire) or not blocks.stop:
+            return Path(root, head, [0]), state
+        run = self._runs.setdefault((state, blocks.log), _Run())
+        for block in blocks.log.blocks[len(run.states) : blocks.stop]:
+            state = self._walk(run.states[-1] if run.states else state, (block,), run.pages)
+            run.states.append(state)
+            run.counts.append(len(run.pages))
+        return Path(root, head, [0], run.pages, stop=run.counts[blocks.stop - 1]), run.states[blocks.stop - 1]
+
+    def _walk(self, state: int, blocks: Iterable[Block], pages: list[int]) -> int:
+        """Add the pages that blocks fill, and say what state they leave."""
+        for block in blocks:
+            found = self._added.get((state, block.key))
+            if found is None:
+                found = self._added[state, block.key] = self._add(state, block)
+            pages += found[0]
+            state = found[1]
+        return state
+
+    def _add(self, state: int, block: Block) -> tuple[list[int], int]:
+        last, rest = self._contents[state]
+        ids = array("q", rest)
+        ids.extend(self._ids(block))
         whole = len(ids) // self.size * self.size
         pages = []
         for start in range(0, whole, self.size):
-            key = (last, ids[start : start + self.size])
+            key = (last, ids[start : start + self.size].tobytes())
             last = self._numbers.setdefault(key, len(self._numbers) + 1)
             pages.append(last)
-        return pages, ids[whole:]
+        return pages, self._state(last, ids[whole:].tobytes())
+
+    def _state(self, last: int, rest: bytes) -> int:
+        state = self._states.setdefault((last, rest), len(self._contents))
+        if state == len(self._contents):
+            self._contents.append((last, rest))
+        return state
+
+
+@dataclass(slots=True)
+class _Run:
+    """A conversation's pages, and after each of its blocks how many there are and what state it leaves."""
+
+    pages: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    states: list[int] = field(default_factory=list)

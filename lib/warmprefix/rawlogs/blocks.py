@@ -65,7 +65,7 @@ class BlockMaker:
             else:
                 ids += self._encode(text)
         if self._keep_ids:
-            self._ids[key] = array("i", ids)
+            self._ids[key] = array("q", ids)
         return Block(tier, kind, key, len(ids))
 
 
