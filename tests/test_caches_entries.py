@@ -75,3 +75,14 @@ def test_the_same_as_the_obvious_way(rule, many, acts):
                         way.prolong(path, i, at, lifetime)
                     elif act == "write":
                         way.write(path, i, at, lifetime, at + delay)
+
+
+def test_a_read_further_down_refreshes_nothing_above_it():
+    path = Prefixes().path(Request(tuple(Block("messages", "text", letter, 1) for letter in "abcdef")))
+    entries = Entries()
+    for i in (1, 4):
+        entries.write(path, i, 0.0, 5.0, 0.0)
+    entries.read(path, 1, 4.0)
+    entries.write(path, 5, 8.0, 5.0, 8.0)
+    entries.read(path, 5, 9.0)
+    assert [entries.readable(path, i, 9.0) for i in (1, 4, 5)] == [True, False, True]
