@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from warmprefix.chatlogs.records import Record, parse
+from warmprefix.chatlogs.documents import parse
+from warmprefix.chatlogs.records import Record
 from warmprefix.errors import InputError
 from warmprefix.prompt import MESSAGES
 from warmprefix.request import Block, Request
