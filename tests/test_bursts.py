@@ -171,6 +171,7 @@ def test_a_finer_clock_spreads_the_rows_of_a_minute() -> None:
     """Minute stamps are equal most of the time; the same law with seconds orders the same bursts in time."""
     coarse, fine = (draw(law("meeting"), ROWS, rng(4), clock=clock).messages for clock in (None, 1.0))
     assert [m.created_at for m in coarse] == [m.created_at // 60 * 60 for m in fine]
+    assert all(a.created_at <= b.created_at for a, b in pairwise(fine))
     equal = [sum(a.created_at == b.created_at for a, b in pairwise(rows)) for rows in (coarse, fine)]
     assert equal[0] > 0.7 * ROWS and equal[1] < 0.5 * equal[0]
 
@@ -185,8 +186,9 @@ def test_leaving_out_agents_rows_is_the_same_law() -> None:
 
 def test_agents_rows_answer() -> None:
     rows = draw(law("forum"), ROWS, rng(8)).messages
-    behind = [rows[m.position + 1] for m in rows[:-1] if m.text.startswith(HANDLE)]
-    assert sum(m.agent for m in behind) > 0.8 * len(behind)
+    pairs = [(m, rows[m.position + 1]) for m in rows[:-1] if m.text.startswith(HANDLE)]
+    waits = [reply.created_at - m.created_at for m, reply in pairs if reply.agent]
+    assert len(waits) > 0.8 * len(pairs) and set(waits) <= {0.0, 1.0} and np.median(waits) == 1.0
     assert not any(m.agent for m in draw(law("community"), ROWS, rng(8)).messages)
 
 
