@@ -13,6 +13,7 @@ from warmprefix import calibrate, claims
 from warmprefix.anatomy import LOOKS, anatomy
 from warmprefix.calibrate import Sample
 from warmprefix.delivery import Limits
+from warmprefix.errors import InputError
 from warmprefix.figures import Drawing, Style, from_zero, label_ends, name_axes
 from warmprefix.ledger import ledger
 from warmprefix.request import Blocks
@@ -240,7 +241,12 @@ def _draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
 def eviction_figure(
     sample: Sample, blocks: Blocks, evict_at: int, limits: Limits = Limits(), cursor: str = FAITHFUL
 ) -> Drawing:
-    """`30-eviction`: the input of each turn with and without an eviction."""
+    """`30-eviction`: the input of each turn with and without an eviction.
+
+    Raises `InputError` where the sample has no such mention.
+    """
+    if not 1 <= evict_at <= len(sample.mentions):
+        raise InputError("", f"evict_at={evict_at}", f"there are {len(sample.mentions)} mentions", "count from 1")
     data = pd.DataFrame({"mention": range(1, len(sample.mentions) + 1)})
     sums, resent = {}, 0
     for name in ("window", "watermark"):
