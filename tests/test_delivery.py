@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from warmprefix.channel import Channel, Message
-from warmprefix.delivery import HEADER_FIRST, HEADER_NEW, Block, Limits, cut, inert, render, row, select
+from warmprefix.delivery import HEADER_FIRST, HEADER_NEW, Block, Limits, cut, history, inert, render, row, select
+from warmprefix.errors import InputError
 from warmprefix.watermark import STRICT, Mark, advance
 
 MARKER = re.compile(r"… \[(\d+) more characters; channel_history has the full message\]\Z")
@@ -263,3 +264,37 @@ def test_a_name_that_nobody_sees_gives_way_to_the_id(name):
 def test_every_hostile_piece_is_met_by_the_properties_above():
     assert all(inert(char, "|") != char for char in LINE_BREAKS + CONTROLS + BIDI + SURROGATES)
     assert all(inert(cluster, "|") == cluster for cluster in CLUSTERS)
+
+
+# What the tool behind the turn answers
+
+LOG = Channel.of(
+    "ch",
+    [Message(f"m{i}", "ann", "text", 0.0, thread_root_id="m3" if i in (5, 140) else None) for i in range(150)],
+).messages
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "count"),
+    [
+        ({}, "m120", 30),
+        ({"limit": 7}, "m143", 7),
+        ({"limit": 1000}, "m50", 100),
+        ({"before": "m10"}, "m0", 10),
+        ({"before": "m100"}, "m70", 30),
+        ({"before": "m0"}, None, 0),
+        ({"thread_root_id": "m3"}, "m3", 3),
+        ({"thread_root_id": "m3", "before": "m140", "limit": 1}, "m5", 1),
+        ({"thread_root_id": "gone"}, None, 0),
+    ],
+)
+def test_the_history_is_the_newest_rows_before_a_message(asked, first, count):
+    found = history(LOG, **asked)
+    assert (found[0].id if found else None, len(found)) == (first, count)
+    assert [m.position for m in found] == sorted(m.position for m in found)
+
+
+@pytest.mark.parametrize("asked", [{"limit": 0}, {"before": "m150"}])
+def test_a_history_that_cannot_be_is_one_line(asked):
+    with pytest.raises(InputError, match="channel_history"):
+        history(LOG, **asked)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from drawn import TINY
 
+from warmprefix.brief import Binding
 from warmprefix.channel import Channel, Message
 from warmprefix.delivery import Limits
 from warmprefix.simulate import Setting, forever_unshown, simulate, status_line, tool_schemas
@@ -141,6 +142,20 @@ def test_without_memory_every_turn_is_the_first(blocks):
     assert [kinds(step).count("opening") for step in steps] == [1, 1, 1, 1]
     assert [sorted(step.resent) for step in steps] == [[], [0, 1, 2, 3], [], list(range(19, 30))]
     assert not any(step.repeated for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("binding", "watermark"),
+    [
+        (Binding(), True),
+        (Binding(supervised=False), False),
+        (Binding(resident=False), False),
+        (Binding(supervised=False, resident=False, stored=True), True),
+    ],
+)
+def test_only_a_binding_that_keeps_its_session_has_a_watermark(blocks, binding, watermark):
+    steps = list(simulate(CHANNEL, ASKING, STRATEGIES["watermark"], blocks, replace(SETTING, binding=binding)))
+    assert shown(steps) == shown(run(blocks, "watermark" if watermark else "window"))
 
 
 def test_an_evicted_session_starts_anew_with_a_snapshot(blocks):

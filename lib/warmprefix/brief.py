@@ -15,7 +15,10 @@ SEPARATOR = "---\n"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Who is addressed where: the agent's binding to a channel, as the payload tells it."""
+    """Who is addressed where: the agent's binding to a channel, as the payload tells it.
+
+    `stored` says that its session is stored exactly, so that it outlives its process; the payload does not tell it.
+    """
 
     channel_id: str = "ch-backend"
     binding_id: str = "b-claude"
@@ -24,6 +27,16 @@ class Binding:
     supervised: bool = True
     resident: bool = True
     max_recipients: int = 3
+    stored: bool = False
+
+    @property
+    def keeps_session(self) -> bool:
+        """Whether what the agent has been shown stays with it; without that it has no watermark, only snapshots.
+
+        >>> Binding().keeps_session, Binding(resident=False).keeps_session
+        (True, False)
+        """
+        return (self.supervised and self.resident) or self.stored
 
 
 @cache

@@ -98,10 +98,12 @@ def simulate(
 ) -> Iterator[Step]:
     """The requests of one session over a channel, one a mention, oldest first.
 
+    A binding that keeps no session gets a snapshot every time, whatever the strategy remembers.
     `evict_at` names the mentions (from 1) before which the process is ended, so that their turn is cold; `fail_at`
     those whose run fails: what they showed is not committed, and the process keeps nothing of them.
     """
     setting = setting or Setting()
+    remembers = strategy.remembers and setting.binding.keeps_session
     pool, process, seen_by_any = Pool(idle=float("inf")), _Process(), set[int]()
     whole, changes = View.of(channel.messages), _changes(channel)
     views = threads(channel) if strategy.threads else {}
@@ -116,7 +118,7 @@ def simulate(
             process = _Process()
 
         thread = addressed.thread_root_id if strategy.threads else None
-        mark = process.marks.get(thread) if strategy.remembers else None
+        mark = process.marks.get(thread) if remembers else None
         rows = _rows(views.get(thread, whole), addressed, mark, strategy, len(changes))
         changed = _between(changes, mark.told_at, at) if mark else ()
         block = render(
