@@ -1,7 +1,6 @@
 """The burst laws: numbers asked for are met or refused, and drawn channels say what the public logs say."""
 
 import json
-import time
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -195,17 +194,6 @@ def test_agents_rows_answer() -> None:
 def test_authors_grow_with_the_channel() -> None:
     few, many = (len({m.author for m in draw(law("community"), n, rng(9)).messages}) for n in (200, 2000))
     assert 40 < few < many < 10 * few
-
-
-@pytest.mark.slow
-def test_time_is_linear_in_messages() -> None:
-    def seconds(messages: int) -> float:
-        before = time.perf_counter()
-        assert len(draw(law("meeting"), messages, rng(0)).messages) == messages
-        return time.perf_counter() - before
-
-    seconds(1000)
-    assert seconds(200_000) < 8 * seconds(50_000)
 
 
 def test_the_numbers_are_few_and_no_runs() -> None:
