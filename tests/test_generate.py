@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from warmprefix.channel import gaps, mentions
@@ -17,6 +17,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+@settings(max_examples=40)  # a plan that is only just impossible costs all its draws
 @given(
     messages=st.integers(1, 300),
     people=st.integers(1, 8),

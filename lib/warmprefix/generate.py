@@ -16,7 +16,7 @@ from warmprefix.datafiles import read_data
 from warmprefix.errors import InputError
 
 HANDLE = "@claude"
-_TRIES = 4_000
+_TRIES = 20_000
 _FIELD = re.compile(r"{(\w+)}")
 
 
