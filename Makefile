@@ -29,13 +29,13 @@ all: run  ## set up, run all notebooks with the set `publish`, draw the figures,
 default: all  ## the same as `make` alone
 
 test: $(READY)  ## run the tests
-	$(PY) -m pytest -m "not slow"
+	$(PY) -m pytest -rs -m "not slow"
 
 test-slow: $(READY)  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
 lab: $(READY)  ## open the notebooks in JupyterLab
-	$(PY) -m jupyterlab --notebook-dir=notebooks
+	$(PY) -m jupyterlab --notebook-dir=notebooks $$([ "$$(id -u)" != 0 ] || echo --allow-root)
 
 run: $(READY)  ## execute notebooks into build/notebooks: make run NB=30 SET=smoke WORKERS=1
 	$(PY) -m warmprefix run $(NB) --set $(SET) --workers $(WORKERS)

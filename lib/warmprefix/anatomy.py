@@ -7,6 +7,7 @@ from itertools import groupby
 import pandas as pd
 
 from warmprefix.channel import Message
+from warmprefix.errors import InputError
 from warmprefix.figures import Style, style
 from warmprefix.prompt import MESSAGES, TOOLS
 from warmprefix.request import Block, Blocks
@@ -44,6 +45,8 @@ def anatomy(steps: Sequence[Step], turns: Sequence[int]) -> pd.DataFrame:
 
     `sent` says whether the harness sends the segment in this turn, or the process holds it from before.
     """
+    if bad := [turn for turn in turns if not 1 <= turn <= len(steps)]:
+        raise InputError("", f"turn {bad[0]}", f"there are {len(steps)} turns", "count from 1")
     rows = [
         (f"turn {turn}, {'cold' if step.cold else 'warm'}", name, sent, block.tokens)
         for turn in turns

@@ -1,13 +1,15 @@
 """The figures that are published: for each its numbers, its drawing, its alt text and its caption."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from warmprefix import calibrate, claims
 from warmprefix.anatomy import LOOKS, anatomy
@@ -69,8 +71,9 @@ def claims_figure(
         _draw_claims,
         data=data,
         alt=f"Bands of {len(data)} predicted figures around the published value; {inside} contain it before rounding.",
-        caption=f"Every predicted figure as a multiple of the published one: 5-95 % band and median over {len(spread)} "
-        f"channels that meet the same inputs, and the calibrated channel, which is at most {widest:.0%} off. "
+        caption="The predicted figures that are neither 0 nor 1, as multiples of the published ones: 5-95 % band and "
+        f"median over {len(spread)} channels that meet the same inputs, and the calibrated channel, which is at most "
+        f"{widest:.0%} off. "
         f"{inside} of {len(data)} bands contain the published value as it stands, {within} more within its rounding.",
         parameters={"channels": len(spread)},
         seeds=SEEDS,
@@ -90,23 +93,13 @@ def _draw_claims(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     axes.grid(axis="x")
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("measured (multiple of the published value)")
-    axes.text(1.0, -0.7, "published", ha="center", va="bottom", color=look.colour("window"))
-    first = data.iloc[0]
-    axes.annotate(
-        "calibrated channel",
-        (first["calibrated"], 0),
-        xytext=(8, 8),
-        textcoords="offset points",
-        color=look.colour("measured"),
-    )
-    last = len(data) - 1
-    axes.annotate(
-        "5-95 % band, median",
-        (data.iloc[last]["high"], last),
-        xytext=(6, -3),
-        textcoords="offset points",
-        color=look.ink,
-    )
+    keys = [
+        Line2D([], [], color=look.colour("window"), linestyle="--", label="published"),
+        Line2D([], [], color=look.colour("measured"), marker="o", linestyle="", label="calibrated channel"),
+        Line2D([], [], color=look.colour("band"), linewidth=6, label="5-95 % of the channels"),
+        Line2D([], [], color=look.ink, marker="|", markersize=12, linestyle="", label="their median"),
+    ]
+    canvas.legend(handles=keys, loc="outside lower center", ncols=4)
 
 
 def channel_figure(sample: Sample) -> Drawing:
@@ -163,8 +156,8 @@ def mention_figure(steps: list[Step], cold: int = 1, warm: int = 2) -> Drawing:
         data=data,
         alt=f"Two stacked bars: the cold turn sends {sent.iloc[0]:,} tokens, the warm turn {sent.iloc[1]:,}.",
         caption=f"What one mention sends. The cold process gets everything, {sent.iloc[0]:,} tokens; the warm one "
-        f"{sent.iloc[1]:,}: no system prompt, no replay, no row that it has had. Hatched: in the request, but not sent "
-        "again by the harness, and byte-identical to the request before.",
+        f"{sent.iloc[1]:,}: no system prompt, no replay, no row twice. Hatched: in the request, but not sent "
+        "again: the process holds it from the request before and its own reply.",
         parameters={"cold": cold, "warm": warm},
         seeds=SEEDS,
         height=290,
@@ -224,17 +217,19 @@ def cumulative_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
 
 
 def _draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
-    for axes, what in zip(canvas.subplots(1, 2), ("input", "uncached"), strict=True):
+    panels = canvas.subplots(1, 2, sharey=True)
+    for axes, what in zip(panels, ("input", "uncached"), strict=True):
         ends = {}
         for column in [column for column in data if column.endswith(what)]:
             name = column.removesuffix(f" {what}")
-            axes.plot(data["mention"], data[column], **look.line(name) | {"markevery": 4})
+            axes.plot(data["mention"], data[column], **look.line(name) | {"markevery": (4, 5)})
             ends[name] = float(data[column].iloc[-1])
-        axes.set_xlim(1, len(data))
+        axes.set_xlim(0, len(data))
         from_zero(axes)
         name_axes(
             axes, ("mention", "count"), ("all input so far" if what == "input" else "uncached input so far", "tokens")
         )
+        axes.tick_params(labelleft=True)
         label_ends(axes, ends, look)
 
 
@@ -265,7 +260,7 @@ def eviction_figure(
         f"the totals fall from {sums['window']:,} to {sums['window evicted']:,} tokens (window) and from "
         f"{sums['watermark']:,} to {sums['watermark evicted']:,} (watermark). The new process gets a snapshot; "
         f"{resent} of its row tokens the old one had seen.",
-        parameters={"evict_at": evict_at},
+        parameters={"evict_at": evict_at, "limits": asdict(limits), "cursor": cursor},
         seeds=SEEDS,
         height=340,
     )
@@ -327,19 +322,22 @@ def ablation(
 
 def ablation_figure(data: pd.DataFrame) -> Drawing:
     """`30-ablation`: what each omission of a warm turn is worth, from the table of `ablation`."""
-    base = data.set_index("strategy").loc["watermark"]
-    worst = data.set_index("strategy")["total"].div(base["total"]) - 1
-    uncached = data.set_index("strategy")["uncached"].div(base["uncached"])
+    worst = data.set_index("strategy")[["total", "uncached"]]
+    worst = worst.div(worst.loc["watermark"])
+    beyond = data[data["turns_left"] == 0]["strategy"].tolist()
+    limit = f" ({', '.join(beyond)} passes the context limit on the way)" if beyond else ""
     return Drawing(
         "30-ablation",
         _draw_ablation,
         data=data,
-        alt=f"Stacked bars of cached and uncached input for {len(data)} ways of feeding the same channel.",
-        caption="The price of each omission over the same mentions. Against the watermark, repeated rows add "
-        f"{worst['window']:.0%} of input, a repeated system prompt {worst['repeat-system']:.0%}, a replayed transcript "
-        f"{worst['replay-transcript']:.0%}; a status line in front adds hardly any, but nothing stays cached: "
-        f"{uncached['unstable']:.1f} times the uncached input. A process without memory sends the least and knows "
-        "nothing of its earlier turns.",
+        alt=f"Two panels of bars, uncached and all input, for {len(data)} ways of feeding the same channel.",
+        caption="The price of each omission over the same mentions. Against the watermark, repeated rows multiply the "
+        f"uncached input by {worst['uncached']['window']:.2f}, a repeated system prompt by "
+        f"{worst['uncached']['repeat-system']:.2f}, a replayed transcript by "
+        f"{worst['uncached']['replay-transcript']:.1f}{limit}. A status line in front adds "
+        f"{worst['total']['unstable'] - 1:.1%} of input and leaves nothing cached: {worst['uncached']['unstable']:.1f} "
+        f"times as much uncached. A process without memory sends the least in all, all of it uncached "
+        f"({worst['uncached']['memoryless']:.1f} times as much), and knows nothing of its earlier turns.",
         parameters={},
         seeds=SEEDS,
         height=340,
@@ -347,17 +345,25 @@ def ablation_figure(data: pd.DataFrame) -> Drawing:
 
 
 def _draw_ablation(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
-    axes = canvas.subplots()
+    left, right = canvas.subplots(1, 2, sharey=True)
     places = range(len(data))
-    axes.barh(places, data["uncached"], **look.fill("uncached"))
-    axes.barh(places, data["cached"], left=data["uncached"], hatch="////", **look.fill("cached"))
-    for place, row in enumerate(data.itertuples()):
-        axes.text(row.total, place, f" {row.total:,}, {row.uncached:,} uncached", va="center", color=look.ink)
-    axes.set_yticks(places, data["strategy"])
-    axes.invert_yaxis()
-    axes.grid(axis="x")
-    axes.grid(visible=False, axis="y")
-    axes.set_xlim(0, data["total"].max() * 1.45)
-    axes.set_xlabel("input over all mentions (tokens)")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    canvas.legend(loc="outside lower center", ncols=2)
+    # One bar would dwarf the others: it leaves the panel, and its number says how far it goes.
+    reach = 1.25 * data["total"].sort_values().iloc[-2]
+    for axes, column, series, end in (
+        (left, "uncached", "uncached", data["uncached"].max()),
+        (right, "total", "cached", reach),
+    ):
+        axes.barh(places, data[column].clip(upper=1.3 * end), **look.fill(series) | {"label": None})
+        for place, value in zip(places, data[column], strict=True):
+            inside = value > 0.7 * end
+            colour = look.ground if inside else look.ink
+            where = min(value, end) - 0.02 * end if inside else value + 0.02 * end
+            text = f"{value:,} →" if value > end else f"{value:,}"
+            axes.text(where, place, text, va="center", ha="right" if inside else "left", color=colour)
+        axes.set_xlim(0, end)
+        axes.grid(visible=False)
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_xlabel(f"{'uncached' if column == 'uncached' else 'all'} input over all mentions (tokens)")
+    left.set_yticks(places, data["strategy"])
+    left.invert_yaxis()

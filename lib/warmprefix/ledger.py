@@ -55,6 +55,8 @@ def ledger(
 
     `context_limit` is in tokens; the other parameters are those of `simulate.simulate`.
     """
+    if context_limit < 1:
+        raise ValueError(f"context_limit must be at least 1 token; it is {context_limit}")
     steps = list(simulate(channel, mentions, strategy, blocks, setting, evict_at=evict_at, fail_at=fail_at))
     unshown = Counter(bisect_right(mentions, position) for position in forever_unshown(channel, mentions, steps))
     return pd.DataFrame(

@@ -82,6 +82,8 @@ class Export:
                 except UnicodeDecodeError as error:
                     place = f"line {line + error.object[: error.start].count(10)}"
                     raise InputError(member.label, place, *_undecodable(error)) from None
+                except UnicodeError as error:  # utf-16 without its mark, and codecs of another kind
+                    raise InputError(member.label, f"line {line}", str(error), "name another --encoding") from None
                 line += piece.count("\n")
                 if piece:
                     yield piece
