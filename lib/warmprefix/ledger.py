@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -29,6 +29,8 @@ COLUMNS = {
     "shown": "rows in the context block",
     "row_tokens": "tokens of those rows, the header not counted",
     "shown_chars": "characters of their bodies, cut as shown",
+    "cut": "of the rows that no process had been shown before, how many were cut",
+    "cut_chars": "characters cut away from those",
     "duplicated": "of those rows, how many this session had been shown in an earlier turn",
     "duplicated_tokens": "tokens of those",
     "resent": "of the shown rows, how many only an earlier, ended process had been shown",
@@ -57,16 +59,27 @@ def ledger(
     """
     if context_limit < 1:
         raise ValueError(f"context_limit must be at least 1 token; it is {context_limit}")
-    steps = list(simulate(channel, mentions, strategy, blocks, setting, evict_at=evict_at, fail_at=fail_at))
-    unshown = Counter(bisect_right(mentions, position) for position in forever_unshown(channel, mentions, steps))
-    return pd.DataFrame(
-        _rows(steps, strategy, IdealPrefix(blocks.ids), unshown, context_limit), columns=pd.Index(COLUMNS)
-    )
+    steps = simulate(channel, mentions, strategy, blocks, setting, evict_at=evict_at, fail_at=fail_at)
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    passing = _noted(steps, columns, strategy, IdealPrefix(blocks.ids), context_limit)
+    unshown = Counter(bisect_right(mentions, position) for position in forever_unshown(channel, mentions, passing))
+    columns["unshown"] = [unshown[turn] for turn in range(len(columns["turn"]))]
+    return pd.DataFrame(columns)
+
+
+def _noted(
+    steps: Iterable[Step], columns: dict[str, list[Any]], strategy: Strategy, cache: IdealPrefix, context_limit: int
+) -> Iterator[Step]:
+    """The steps, each noted in the columns as it passes: they are not kept, so that a long channel fits in memory."""
+    for step, row in _rows(steps, strategy, cache, context_limit):
+        for name, value in row.items():
+            columns[name].append(value)
+        yield step
 
 
 def _rows(
-    steps: Iterable[Step], strategy: Strategy, cache: IdealPrefix, unshown: Counter[int], context_limit: int
-) -> Iterable[dict[str, Any]]:
+    steps: Iterable[Step], strategy: Strategy, cache: IdealPrefix, context_limit: int
+) -> Iterator[tuple[Step, dict[str, Any]]]:
     turns_of: Counter[str] = Counter()
     for step in steps:
         usage = cache.charge(step.request)
@@ -77,7 +90,9 @@ def _rows(
         growth = (carried - sum(block.tokens for block in wire.head)) / turns_of[step.session]
         tokens = {message.position: row.tokens for message, row in zip(step.shown, step.rows, strict=True)}
         body = strategy.limits.body
-        yield {
+        new = [message for message in step.shown if message.position not in step.repeated | step.resent]
+        cut = [] if body is None else [len(message.text) - body for message in new if len(message.text) > body]
+        yield step, {
             "strategy": strategy.name,
             "turn": step.turn,
             "position": step.mention.position,
@@ -93,13 +108,14 @@ def _rows(
             "shown": len(step.shown),
             "row_tokens": sum(tokens.values()),
             "shown_chars": sum(len(m.text) if body is None else min(len(m.text), body) for m in step.shown),
+            "cut": len(cut),
+            "cut_chars": sum(cut),
             "duplicated": len(step.repeated),
             "duplicated_tokens": sum(tokens[position] for position in step.repeated),
             "resent": len(step.resent),
             "resent_tokens": sum(tokens[position] for position in step.resent),
             "notices": len(step.notices),
             "notice_tokens": sum(block.tokens for block in step.notices),
-            "unshown": unshown[step.turn - 1],
             "turns_left": max(0, int((context_limit - carried) // growth)),
         }
 

@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -231,12 +231,14 @@ def _tool_call(strategy: Strategy, setting: Setting, turn: int, at: float) -> tu
     return Segment("tool call", call + "\n"), Segment("tool result", setting.status(at))
 
 
-def forever_unshown(channel: Channel, mentions: Sequence[int], steps: Sequence[Step]) -> list[int]:
+def forever_unshown(channel: Channel, mentions: Sequence[int], steps: Iterable[Step]) -> list[int]:
     """The positions of the rows before the last mention that were neither shown in any turn nor addressed."""
-    if not mentions:
-        return []
-    known = {message.position for step in steps if not step.failed for message in step.shown}.union(mentions)
-    last = steps[-1].request.at
-    return [
-        row.position for row in channel.messages[: mentions[-1]] if row.position not in known and not _gone(row, last)
-    ]
+    known, last = bytearray(len(channel.messages)), 0.0
+    for position in mentions:
+        known[position] = True
+    for step in steps:
+        last = step.request.at
+        for message in () if step.failed else step.shown:
+            known[message.position] = True
+    before = channel.messages[: mentions[-1]] if mentions else ()
+    return [row.position for row in before if not known[row.position] and not _gone(row, last)]
