@@ -85,6 +85,46 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "min 1, median 4" in shown and "watermark" in shown and "window" not in shown
 
 
+def test_advice_is_a_table_a_figure_and_words(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["advise", SAMPLE, "--mention", "@claude"]) == 0
+    shown = capsys.readouterr().out
+    assert "200 messages by 5 authors, 30 mentions" in shown and "published" in shown and "Take " in shown
+    figure = Path("build/advice/65-front.light.svg")
+    assert shown.rstrip().endswith(str(figure)) and figure.is_file()
+
+
+def test_advice_for_machines_agrees_with_replay(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    asked = [SAMPLE, "--mention", "@claude"]
+    got = said(capsys, "advise", *asked, "--figure", str(tmp_path / "here"))
+    sums = said(capsys, "replay", *asked)["strategies"]
+    assert got["channel"]["mentions"] == 30
+    for name, strategy in (("published", "watermark"), ("window", "window")):
+        told = got[name]
+        assert (told["limit"], told["body_limit"], told["fetch"], told["cursor"]) == (12, 600, 30, "faithful")
+        assert {key: told[key] for key in ("total_input", "new_per_warm_turn")} == {
+            key: sums[strategy][key] for key in ("total_input", "new_per_warm_turn")
+        }
+    assert [each["total_input"] for each in got["front"]] == sorted(each["total_input"] for each in got["front"])
+    best = got["recommended"]
+    assert best in got["front"] and 0 < got["gain"]["low"] < got["gain"]["median"] < got["gain"]["high"]
+    asked += ["--limit", str(best["limit"]), "--body-limit", str(best["body_limit"]), "--fetch", str(best["fetch"])]
+    replayed = said(capsys, "replay", *asked, "--strategy", "watermark", "--cursor", best["cursor"])["strategies"]
+    assert replayed["watermark"]["total_input"] == best["total_input"]
+    assert Path(got["figure"]).parent == tmp_path / "here"
+
+
+def test_too_few_mentions_are_an_answer_and_no_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "short.jsonl"
+    rows = [{"id": str(i), "author": "ann", "text": "@claude hi" if i % 3 else "ok", "created_at": i} for i in range(6)]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    got = said(capsys, "advise", str(log), "--mention", "@claude", "--figure", str(tmp_path))
+    assert got["recommended"] is None and got["gain"] == {"median": None, "low": None, "high": None}
+    assert "too few" in got["why"] and got["front"] and got["published"]
+
+
 BAD: dict[str, tuple[list[str], str]] = {
     "an unknown option": (["replay", SAMPLE, "--mentoin", "x"], "--mentoin"),
     "an unknown verb": (["repaly"], "repaly"),
@@ -102,6 +142,10 @@ BAD: dict[str, tuple[list[str], str]] = {
     "an unknown parameter": (["run", "30", "-p", "evcit_at=3"], "evict_at"),
     "an unknown set": (["run", "30", "--set", "smok"], "smoke"),
     "an unreadable grid": (["run", "30", "--grid", "no-grid.yaml"], "no-grid.yaml"),
+    "advice on nobody": (["advise", SAMPLE], "--mention"),
+    "a negative price": (["advise", SAMPLE, "--mention", "@claude", "--price", "-1"], "--price"),
+    "no price": (["advise", SAMPLE, "--mention", "@claude", "--price", "nan"], "--price"),
+    "a process that answers nobody": (["advise", SAMPLE, "--mention", "@claude", "--session", "0"], "--session 0"),
     "too few channels": (["claims", "--channels", "3"], "--channels 3"),
     "a negative seed": (["generate", "--seed", "-1", "--out", "x"], "--seed"),
 }

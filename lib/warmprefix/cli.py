@@ -1,31 +1,24 @@
 """The command line: one verb a job, a table for people or `--json` for machines, errors in one line."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pandas as pd
-from tabulate import tabulate
 from tqdm import tqdm
 
 import warmprefix
-from warmprefix import batch, calibrate, chatlogs, claims, gallery
-from warmprefix.channel import Channel, gaps, mentions
-from warmprefix.delivery import Limits
+from warmprefix import batch, calibrate, claims, gallery
+from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
+from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, print_json, print_table
 from warmprefix.errors import InputError
 from warmprefix.figures import save
-from warmprefix.ledger import ledger, summary
 from warmprefix.request import Blocks
-from warmprefix.strategies import PUBLISHED, STRATEGIES
 from warmprefix.tokens import Tokenizer
-from warmprefix.watermark import FAITHFUL, STRICT
-
-FINE, FINDINGS, BAD_INPUT, NOT_EVALUATED = 0, 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,27 +53,11 @@ def _parser() -> argparse.ArgumentParser:
     def verb(name: str, do: Any, help: str) -> argparse.ArgumentParser:
         sub = verbs.add_parser(name, help=help, description=help)
         sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
-        sub.set_defaults(do=do)
+        sub.set_defaults(do=do, verb=name)
         return sub
 
-    sub = verb("replay", replay, "replay a chat log through the strategies")
-    sub.add_argument("source", metavar="SOURCE", help="a file or folder")
-    sub.add_argument("--format", choices=list(chatlogs.FORMATS), help="recognised when not named")
-    sub.add_argument("--mention", metavar="REGEX", action="append", default=[], help="what addresses the agent")
-    sub.add_argument("--mention-id", metavar="ID", action="append", default=[], help="the export's id of the addressed")
-    sub.add_argument("--agent", metavar="NAME", action="append", default=[], help="who is an agent, not a person")
-    sub.add_argument("--strategy", metavar="S", action="append", choices=list(STRATEGIES), help=", ".join(STRATEGIES))
-    sub.add_argument("--cursor", choices=[FAITHFUL, STRICT], default=FAITHFUL, help="what counts as shown")
-    sub.add_argument("--limit", metavar="N", type=_limit, default=Limits().rows, help="rows a block shows, or none")
-    sub.add_argument("--fetch", metavar="N", type=_limit, default=Limits().fetch, help="rows looked at, or none")
-    sub.add_argument("--body-limit", metavar="N", type=_limit, default=Limits().body, help="characters, or none")
-    sub.add_argument(
-        "--evict-at", metavar="K", type=int, action="append", default=[], help="mention K (from 1) is cold"
-    )
-    sub.add_argument("--threads", action="store_true", help="a mention in a thread sees that thread, not the channel")
-    sub.add_argument("--own-rows", choices=["keep", "drop"], default="keep", help="the agents' rows")
-    sub.add_argument("--encoding", metavar="E", help="utf-8 when not named")
-    sub.add_argument("--channel", metavar="NAME", help="which of an export's channels")
+    add_replay(verb("replay", replay, "replay a chat log through the strategies"))
+    add_advise(verb("advise", show_advice, "which limits suit a channel: the front of settings, and what to take"))
 
     sub = verb("claims", show_claims, "the published figures beside the measured ones")
     sub.add_argument("--channels", metavar="N", type=int, default=100, help="how many channels the band is taken over")
@@ -103,82 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _limit(text: str) -> int | None:
-    """A number of rows or characters, or `none`."""
-    if text.casefold() == "none":
-        return None
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor none")
-    return int(text)
-
-
-def replay(options: argparse.Namespace) -> int:
-    """`warmprefix replay`: the facts of a channel and one row of sums a strategy."""
-    channel = chatlogs.read(options.source, options.format, encoding=options.encoding, channel=options.channel)
-    channel = channel.with_agents(options.agent)
-    if options.own_rows == "drop":
-        channel = channel.without_agents()
-    where = _addressed(channel, options)
-    try:
-        limits = Limits(options.limit, options.body_limit, options.fetch)
-    except ValueError as error:
-        raise InputError("", "limits", str(error)) from None
-    if bad := [k for k in options.evict_at if not 1 <= k <= len(where)]:
-        raise InputError(options.source, f"--evict-at {bad[0]}", f"there are {len(where)} mentions", "count from 1")
-    blocks = Blocks(Tokenizer())
-    authors = len({message.author for message in channel.messages})
-    result: dict[str, dict[str, Any]] = {
-        "channel": {
-            "messages": len(channel.messages),
-            "authors": authors,
-            "mentions": len(where),
-            "mention_index": list(where),
-            "gaps": gaps(where),
-        },
-        "strategies": {
-            name: summary(
-                ledger(
-                    channel,
-                    where,
-                    replace(STRATEGIES[name], cursor=options.cursor, limits=limits, threads=options.threads),
-                    blocks,
-                    evict_at=options.evict_at,
-                )
-            )
-            for name in dict.fromkeys(options.strategy or PUBLISHED)
-        },
-    }
-    if options.json:
-        return _print_json(result)
-    print(f"{len(channel.messages):,} messages by {authors:,} authors, {len(where):,} mentions")
-    print(f"messages between two mentions: {_gaps_line(gaps(where))}\n")
-    formats = {"cache_share": "{:.2f}", "new_per_warm_turn": "{:,.0f}"}
-    rows = [
-        {"strategy": name}
-        | {key: "-" if value is None else formats.get(key, "{:,}").format(value) for key, value in sums.items()}
-        for name, sums in result["strategies"].items()
-    ]
-    return _print_table(pd.DataFrame(rows).set_index("strategy").T.rename_axis("").reset_index())
-
-
-def _addressed(channel: Channel, options: argparse.Namespace) -> tuple[int, ...]:
-    if not options.mention and not options.mention_id:
-        raise InputError("", "replay", "who is addressed is not said", "give --mention REGEX or --mention-id ID")
-    where = mentions(channel, options.mention, options.mention_id)
-    if not where:
-        asked = " ".join(
-            [*(f"--mention {r!r}" for r in options.mention), *(f"--mention-id {i}" for i in options.mention_id)]
-        )
-        raise InputError(options.source, asked, "no message matches", "try a part of how the agent is addressed")
-    return where
-
-
-def _gaps_line(between: dict[str, float | None]) -> str:
-    if between["min"] is None:
-        return "none, with fewer than two mentions"
-    return ", ".join(f"{name} {value:.4g}" for name, value in between.items() if value is not None)
-
-
 def show_claims(options: argparse.Namespace) -> int:
     """`warmprefix claims`: one row a published number; 1 when one does not hold."""
     if options.channels < 20:
@@ -187,9 +88,9 @@ def show_claims(options: argparse.Namespace) -> int:
     seeds = tqdm(range(options.channels), "channels", disable=not sys.stderr.isatty(), leave=False)
     table = claims.verdicts(claims.measure(calibrate.published(), blocks), claims.spread(seeds, blocks))
     if options.json:
-        _print_json(table.to_dict("records"))
+        print_json(table.to_dict("records"))
     else:
-        _print_table(claims.readable(table))
+        print_table(claims.readable(table))
         print(f"\nlow and high: an input's tolerance; a prediction's 5-95 % band over {options.channels} channels")
     return FINDINGS if (table["ok"] == False).any() else FINE  # noqa: E712  (`ok` is None where nothing is judged)
 
@@ -205,11 +106,11 @@ def run(options: argparse.Namespace) -> int:
         workers=options.workers,
     )
     if options.json:
-        _print_json([asdict(each) for each in runs])
+        print_json([asdict(each) for each in runs])
     else:
         columns = ["notebook", "set", "status", "path", "error"]
         table = pd.DataFrame([asdict(each) for each in runs], columns=columns)
-        _print_table(table.assign(path=[_short(path) for path in table["path"]]))
+        print_table(table.assign(path=[_short(path) for path in table["path"]]))
     return batch.exit_code(runs)
 
 
@@ -221,7 +122,7 @@ def figures(options: argparse.Namespace) -> int:
     """`warmprefix figures`: draw the gallery into a folder."""
     drawn = [save(each, options.out, png=options.png) for each in gallery.drawings()]
     if options.json:
-        return _print_json([{"slug": each.slug, "alt": each.alt, "caption": each.caption} for each in drawn])
+        return print_json([{"slug": each.slug, "alt": each.alt, "caption": each.caption} for each in drawn])
     for each in drawn:
         print(each.path("light.svg"))
     return FINE
@@ -234,16 +135,6 @@ def generate(options: argparse.Namespace) -> int:
     sample = calibrate.sample(options.seed, Blocks(Tokenizer()))
     written = calibrate.write(sample, Path(options.out))
     if options.json:
-        return _print_json({"seed": options.seed, "files": [str(path) for path in written]})
+        return print_json({"seed": options.seed, "files": [str(path) for path in written]})
     print(*written, sep="\n")
-    return FINE
-
-
-def _print_json(value: Any) -> int:
-    print(json.dumps(value, ensure_ascii=False, indent=1, default=lambda number: number.item()))
-    return FINE
-
-
-def _print_table(table: pd.DataFrame) -> int:
-    print(tabulate(table, headers="keys", showindex=False, disable_numparse=True, colalign=["left"]))
     return FINE

@@ -36,7 +36,7 @@ _LOOKS: tuple[tuple[str, str, Any, str], ...] = (
 _NAMES: tuple[tuple[str, ...], ...] = (
     ("window", "duplicated", "write", "every turn", "status head"),
     ("watermark", "cached", "read", "measured", "status tail"),
-    ("unstable", "uncached", "cold", "evicted", "status system"),
+    ("unstable", "uncached", "cold", "evicted", "status system", "recommended"),
     ("status tool", "new", "warm", "strict", "deferred"),
     ("snapshot", "unshown", "restored", "faithful", "resident"),
     ("prefix", "system", "tools", "turns"),

@@ -92,7 +92,7 @@ def _rows(
         body = strategy.limits.body
         new = [message for message in step.shown if message.position not in step.repeated | step.resent]
         cut = [] if body is None else [len(message.text) - body for message in new if len(message.text) > body]
-        yield step, {
+        row: dict[str, Any] = {
             "strategy": strategy.name,
             "turn": step.turn,
             "position": step.mention.position,
@@ -118,6 +118,7 @@ def _rows(
             "notice_tokens": sum(block.tokens for block in step.notices),
             "turns_left": max(0, int((context_limit - carried) // growth)),
         }
+        yield step, row
 
 
 def summary(table: pd.DataFrame) -> dict[str, int | float | None]:

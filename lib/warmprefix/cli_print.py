@@ -1,0 +1,27 @@
+"""What every verb prints: JSON for machines, a table for people, and the exit codes."""
+
+import json
+import math
+from typing import Any
+
+import pandas as pd
+from tabulate import tabulate
+
+FINE, FINDINGS, BAD_INPUT, NOT_EVALUATED = 0, 1, 2, 3
+
+
+def print_json(value: Any) -> int:
+    """Print a value as JSON; returns the exit code for fine."""
+    print(json.dumps(value, ensure_ascii=False, indent=1, default=lambda number: number.item()))
+    return FINE
+
+
+def print_table(table: pd.DataFrame) -> int:
+    """Print a table; returns the exit code for fine."""
+    print(tabulate(table, headers="keys", showindex=False, disable_numparse=True, colalign=["left"]))
+    return FINE
+
+
+def finite(number: float) -> float | None:
+    """The number, or `None` for infinity, which JSON does not know."""
+    return number if math.isfinite(number) else None
