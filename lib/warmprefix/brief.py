@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from warmprefix.channel import Message
 from warmprefix.datafiles import read_data
@@ -11,6 +11,7 @@ from warmprefix.prompt import Segment, Turn
 
 OPENING = "You were mentioned in a team chat channel.\n"
 SEPARATOR = "---\n"
+_OPENING, _SEPARATOR = Segment("opening", OPENING), Segment("separator", SEPARATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ def brief() -> str:
     return read_data("brief.md")
 
 
+@lru_cache(maxsize=4096)
 def payload(message: Message, run_id: str, binding: Binding = Binding()) -> str:
     """The addressed message and its circumstances as one line of JSON, which nothing in the message can end.
 
@@ -69,13 +71,15 @@ def payload(message: Message, run_id: str, binding: Binding = Binding()) -> str:
     return UNSAFE.sub(lambda m: json.dumps(m[0])[1:-1], line) + "\n"
 
 
-def mention_turn(message: Message, run_id: str, block: Block, binding: Binding = Binding()) -> Turn:
-    """The user turn that one mention sends, in pieces whose token counts add up."""
+def mention_turn(
+    message: Message, run_id: str, block: Block, binding: Binding = Binding(), rules: str | None = None
+) -> Turn:
+    """The user turn that one mention sends, in pieces whose token counts add up; `rules` stands in for the brief."""
     parts = [
-        Segment("opening", OPENING),
+        _OPENING,
         Segment("payload", payload(message, run_id, binding)),
-        Segment("separator", SEPARATOR),
-        Segment("brief", brief()),
+        _SEPARATOR,
+        Segment("brief", brief() if rules is None else rules),
     ]
     if block.header:
         parts.append(Segment("header", block.header))

@@ -114,7 +114,12 @@ def row(message: Message, body_limit: int | None = 600) -> str:
 
 
 def _name(message: Message) -> str | None:
-    return None if message.local else next(filter(_VISIBLE.search, (message.name, message.author)), "?")
+    return None if message.local else _visible(message.name, message.author)
+
+
+@lru_cache(maxsize=4096)
+def _visible(*names: str) -> str:
+    return next(filter(_VISIBLE.search, names), "?")
 
 
 def notice(message: Message) -> str:

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -57,24 +58,55 @@ def ledger(
 
     `context_limit` is in tokens; the other parameters are those of `simulate.simulate`.
     """
-    if context_limit < 1:
-        raise ValueError(f"context_limit must be at least 1 token; it is {context_limit}")
     steps = simulate(channel, mentions, strategy, blocks, setting, evict_at=evict_at, fail_at=fail_at)
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    passing = _noted(steps, columns, strategy, IdealPrefix(blocks.ids), context_limit)
-    unshown = Counter(bisect_right(mentions, position) for position in forever_unshown(channel, mentions, passing))
-    columns["unshown"] = [unshown[turn] for turn in range(len(columns["turn"]))]
+
+    def note(row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            columns[name].append(value)
+
+    columns["unshown"] = _unshown(steps, channel, mentions, strategy, blocks, context_limit, note)
     return pd.DataFrame(columns)
 
 
-def _noted(
-    steps: Iterable[Step], columns: dict[str, list[Any]], strategy: Strategy, cache: IdealPrefix, context_limit: int
-) -> Iterator[Step]:
-    """The steps, each noted in the columns as it passes: they are not kept, so that a long channel fits in memory."""
-    for step, row in _rows(steps, strategy, cache, context_limit):
-        for name, value in row.items():
-            columns[name].append(value)
-        yield step
+def records(
+    steps: Iterable[Step],
+    channel: Channel,
+    mentions: Sequence[int],
+    strategy: Strategy,
+    blocks: Blocks,
+    *,
+    context_limit: int = 200_000,
+) -> list[dict[str, Any]]:
+    """The rows of `ledger` for simulated steps as plain records: what a sweep of thousands adds up."""
+    rows: list[dict[str, Any]] = []
+    unshown = _unshown(steps, channel, mentions, strategy, blocks, context_limit, rows.append)
+    return [row | {"unshown": count} for row, count in zip(rows, unshown, strict=True)]
+
+
+def _unshown(
+    steps: Iterable[Step],
+    channel: Channel,
+    mentions: Sequence[int],
+    strategy: Strategy,
+    blocks: Blocks,
+    context_limit: int,
+    note: Callable[[dict[str, Any]], None],
+) -> list[int]:
+    """Each turn's count of rows never shown; on the way every turn's other columns are noted and its step let go."""
+    if context_limit < 1:
+        raise ValueError(f"context_limit must be at least 1 token; it is {context_limit}")
+    turns = 0
+
+    def passing() -> Iterator[Step]:
+        nonlocal turns
+        for step, row in _rows(steps, strategy, IdealPrefix(blocks.ids), context_limit):
+            turns += 1
+            note(row)
+            yield step
+
+    counted = Counter(bisect_right(mentions, position) for position in forever_unshown(channel, mentions, passing()))
+    return [counted[turn] for turn in range(turns)]
 
 
 def _rows(
@@ -87,8 +119,7 @@ def _rows(
         wire = step.request.blocks
         assert isinstance(wire, Wire)
         carried = usage.total + usage.output
-        growth = (carried - sum(block.tokens for block in wire.head)) / turns_of[step.session]
-        tokens = {message.position: row.tokens for message, row in zip(step.shown, step.rows, strict=True)}
+        growth = (wire.log.sums[wire.stop] + usage.output) / turns_of[step.session]
         body = strategy.limits.body
         new = [message for message in step.shown if message.position not in step.repeated | step.resent]
         cut = [] if body is None else [len(message.text) - body for message in new if len(message.text) > body]
@@ -106,14 +137,14 @@ def _rows(
             "new": usage.total - usage.cache_read,
             "output": usage.output,
             "shown": len(step.shown),
-            "row_tokens": sum(tokens.values()),
+            "row_tokens": sum(row.tokens for row in step.rows),
             "shown_chars": sum(len(m.text) if body is None else min(len(m.text), body) for m in step.shown),
             "cut": len(cut),
             "cut_chars": sum(cut),
             "duplicated": len(step.repeated),
-            "duplicated_tokens": sum(tokens[position] for position in step.repeated),
+            "duplicated_tokens": _tokens(step, step.repeated),
             "resent": len(step.resent),
-            "resent_tokens": sum(tokens[position] for position in step.resent),
+            "resent_tokens": _tokens(step, step.resent),
             "notices": len(step.notices),
             "notice_tokens": sum(block.tokens for block in step.notices),
             "turns_left": max(0, int((context_limit - carried) // growth)),
@@ -121,25 +152,41 @@ def _rows(
         yield step, row
 
 
+def _tokens(step: Step, positions: Collection[int]) -> int:
+    if not positions:
+        return 0
+    pairs = zip(step.shown, step.rows, strict=True)
+    return sum(row.tokens for message, row in pairs if message.position in positions)
+
+
 def summary(table: pd.DataFrame) -> dict[str, int | float | None]:
-    """The sums of one run's table.
+    """The sums of one run's table, as `sums` defines them."""
+    return sums(table.to_dict("records"))
+
+
+def sums(turns: Sequence[Mapping[Any, Any]]) -> dict[str, int | float | None]:
+    """The sums of one run's records.
 
     `distinct` counts rows shown at least once by a run that did not fail; `new_per_warm_turn` is a mean over warm
     turns, `None` without one; `cache_share` is cached over total input, cold turns included.
     """
-    # `loc`, since the columns of an empty table are of no type and would be taken for names.
-    warm, delivered = table.loc[~table["cold"]], table.loc[~table["failed"]]
-    total, cached = int(table["total"].sum()), int(table["cached"].sum())
+
+    def added(column: str) -> int:
+        return sum(turn[column] for turn in turns)
+
+    delivered = [turn for turn in turns if not turn["failed"]]
+    warm = [turn["new"] for turn in turns if not turn["cold"]]
+    total, cached = added("total"), added("cached")
     return {
-        "turns": len(table),
-        "shown": int(table["shown"].sum()),
-        "distinct": int((delivered["shown"] - delivered["duplicated"] - delivered["resent"]).sum()),
-        "duplicated": int(table["duplicated"].sum()),
-        "unshown": int(table["unshown"].sum()),
-        "shown_chars": int(table["shown_chars"].sum()),
-        "duplicated_tokens": int(table["duplicated_tokens"].sum()),
+        "turns": len(turns),
+        "shown": added("shown"),
+        "distinct": sum(turn["shown"] - turn["duplicated"] - turn["resent"] for turn in delivered),
+        "duplicated": added("duplicated"),
+        "unshown": added("unshown"),
+        "shown_chars": added("shown_chars"),
+        "duplicated_tokens": added("duplicated_tokens"),
         "total_input": total,
         "cached": cached,
         "cache_share": cached / total if total else None,
-        "new_per_warm_turn": float(warm["new"].mean()) if len(warm) else None,
+        "new_per_warm_turn": fmean(warm) if warm else None,
     }

@@ -36,7 +36,7 @@ def warm_prompt(conversation: Sequence[Turn]) -> tuple[Segment, ...]:
     """The newest turn that is not the assistant's, the system's or a tool's; empty when blank or absent."""
     for turn in reversed(conversation):
         if turn.role not in ("assistant", "system", "tool"):
-            return turn.parts if turn.text.strip() else ()
+            return turn.parts if any(part.text.strip() for part in turn.parts) else ()
     return ()
 
 

@@ -118,17 +118,17 @@ class Blocks:
     """Makes blocks of segments, each text counted and hashed once, and knows the token ids behind a key."""
 
     tokenizer: Tokenizer
-    _made: dict[tuple[str, str, str], Block] = field(default_factory=dict, repr=False)
+    _made: dict[tuple[str, Segment], Block] = field(default_factory=dict, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def of(self, tier: str, segment: Segment) -> Block:
         """The block of a segment."""
-        made = self._made.get((tier, *segment))
+        made = self._made.get((tier, segment))
         if made is None:
             key = hashlib.sha256(segment.text.encode()).hexdigest()[:32]
             self._texts[key] = segment.text
             made = Block(tier, segment.kind, key, self.tokenizer.count(segment.text))
-            self._made[tier, *segment] = made
+            self._made[tier, segment] = made
         return made
 
     def text(self, block: Block) -> str:
@@ -146,7 +146,7 @@ def common_prefix(a: Sequence[Block], b: Sequence[Block], ids: Callable[[Block],
     `ids` gives the token ids of a block; it is asked only from the first unequal pair of blocks on.
     """
     equal, start = 0, 0
-    if isinstance(a, Wire) and isinstance(b, Wire) and a.log is b.log and _keys(a.head) == _keys(b.head):
+    if isinstance(a, Wire) and isinstance(b, Wire) and a.log is b.log and _same(a.head, b.head):
         start = len(a.head) + min(a.stop, b.stop)
         equal = sum(block.tokens for block in a.head) + a.log.sums[min(a.stop, b.stop)]
     while start < min(len(a), len(b)) and a[start].key == b[start].key:
@@ -163,5 +163,5 @@ def common_prefix(a: Sequence[Block], b: Sequence[Block], ids: Callable[[Block],
     return equal
 
 
-def _keys(blocks: Sequence[Block]) -> list[str]:
-    return [block.key for block in blocks]
+def _same(a: Sequence[Block], b: Sequence[Block]) -> bool:
+    return a is b or [block.key for block in a] == [block.key for block in b]

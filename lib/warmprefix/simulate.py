@@ -41,8 +41,8 @@ def status_line(at: float, channel: str = "backend", online: int = 6, branch: st
 class Setting:
     """What surrounds the channel: the system prompt, the tools, the binding, the agent's replies, the status line.
 
-    `reply` gives the agent's answer to the n-th mention, `status` the status line at a time in seconds; both are
-    segments (`tokens.is_segment`).
+    `reply` gives the agent's answer to the n-th mention, `status` the status line at a time in seconds; `rules` stands
+    in for the brief. All of them are segments (`tokens.is_segment`).
     """
 
     framing: str = field(default_factory=lambda: read_data("framing.md"))
@@ -50,6 +50,7 @@ class Setting:
     binding: Binding = Binding()
     reply: Callable[[int], str] = lambda turn: DEFAULT_REPLY
     status: Callable[[float], str] = status_line
+    rules: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ def simulate(
     remembers = strategy.remembers and setting.binding.keeps_session
     pool, process, seen_by_any = Pool(idle=float("inf")), _Process(), set[int]()
     whole, changes = View.of(channel.messages), _changes(channel)
+    head = _head(strategy, setting, blocks)
     views = threads(channel) if strategy.threads else {}
     key = f"{channel.id}/{setting.binding.binding_id}"
     for turn, position in enumerate(mentions, start=1):
@@ -124,15 +126,16 @@ def simulate(
         block = render(
             [row for row in rows if not _gone(row, at)], addressed, mark, strategy.limits, strategy.cursor, changed
         )
-        user = mention_turn(addressed, f"run-{turn:02d}", block, setting.binding)
+        user = mention_turn(addressed, f"run-{turn:02d}", block, setting.binding, setting.rules)
         shown = [message.position for message in block.shown]
 
         kept = len(process.log.blocks)
         process.conversation.append(user)
-        parts = tuple(blocks.of(MESSAGES, piece) for piece in _pieces(strategy, setting, process, lease.cold, at))
+        pieces = _pieces(strategy, setting, process, lease.cold, at)
+        parts = tuple([blocks.of(MESSAGES, piece) for piece in pieces])
         process.log.extend(parts)
         reply = Segment("reply", setting.reply(turn))
-        wire = Wire(_head(strategy, setting, blocks, at), process.log, len(process.log.blocks))
+        wire = Wire(head(at), process.log, len(process.log.blocks))
         failed = turn in fail_at
         output = 0 if failed else blocks.of(MESSAGES, reply).tokens
         yield Step(
@@ -143,8 +146,8 @@ def simulate(
             failed,
             Request(wire, at, at, scope=f"{key}/{lease.native}", output=output),
             parts,
-            tuple(blocks.of(MESSAGES, part) for part in user.parts if part.kind == "row"),
-            tuple(blocks.of(MESSAGES, part) for part in user.parts if part.kind == "notice"),
+            _of_kind("row", user, blocks),
+            _of_kind("notice", user, blocks) if block.notices else (),
             block.shown,
             frozenset(process.seen.intersection(shown)),
             frozenset(seen_by_any.intersection(shown) - process.seen),
@@ -161,6 +164,10 @@ def simulate(
             answer = [*_tool_call(strategy, setting, turn, at), reply]
             process.log.extend([blocks.of(MESSAGES, piece) for piece in answer])
         pool.release(lease, at, failed)
+
+
+def _of_kind(kind: str, turn: Turn, blocks: Blocks) -> tuple[Block, ...]:
+    return tuple([blocks.of(MESSAGES, part) for part in turn.parts if part.kind == kind])
 
 
 def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy, gone: int) -> Sequence[Message]:
@@ -196,19 +203,24 @@ def _gone(row: Message, at: float) -> bool:
     return row.deleted_at is not None and row.deleted_at <= at
 
 
-def _head(strategy: Strategy, setting: Setting, blocks: Blocks, at: float) -> tuple[Block, ...]:
-    """The blocks before the conversation: the prefix, and the status line when it stands there."""
-    system = compose((), setting.framing, cold=True)
-    status = Segment("status", setting.status(at))
-    head: list[Block] = []
+def _head(strategy: Strategy, setting: Setting, blocks: Blocks) -> Callable[[float], tuple[Block, ...]]:
+    """The blocks before the conversation at a time: the prefix, made once, and the status line when it stands there."""
+    front: list[Block] = []
+    behind: list[Block] | None = None  # what follows the status line's place, and that place's tier
+    tier_of_status = ""
     for tier in strategy.order:
         if strategy.status == f"before {tier}":
-            head.append(blocks.of(tier, status))
-        pieces = system if tier == SYSTEM else tuple(Segment(TOOLS, schema) for schema in setting.tools)
-        head += [blocks.of(tier, piece) for piece in pieces]
+            behind, tier_of_status = [], tier
+        pieces = (
+            compose((), setting.framing, cold=True) if tier == SYSTEM else (Segment(TOOLS, t) for t in setting.tools)
+        )
+        (front if behind is None else behind).extend(blocks.of(tier, piece) for piece in pieces)
         if strategy.status == f"after {tier}":
-            head.append(blocks.of(tier, status))
-    return tuple(head)
+            behind, tier_of_status = [], tier
+    before, after = tuple(front), tuple(behind or ())
+    if behind is None:
+        return lambda at: before
+    return lambda at: (*before, blocks.of(tier_of_status, Segment("status", setting.status(at))), *after)
 
 
 def _pieces(strategy: Strategy, setting: Setting, process: _Process, cold: bool, at: float) -> tuple[Segment, ...]:
@@ -217,10 +229,10 @@ def _pieces(strategy: Strategy, setting: Setting, process: _Process, cold: bool,
     pieces = compose(process.conversation, setting.framing, cold=cold or transcript, restored=system and not transcript)
     if pieces[0].kind == SYSTEM and (cold or not system):
         pieces = pieces[1:]  # it stands at the head of the request already
+    if strategy.status not in ("turn start", "turn end"):
+        return pieces
     status = (Segment("status", setting.status(at)),)
-    if strategy.status == "turn start":
-        return status + pieces
-    return pieces + status if strategy.status == "turn end" else pieces
+    return status + pieces if strategy.status == "turn start" else pieces + status
 
 
 def _tool_call(strategy: Strategy, setting: Setting, turn: int, at: float) -> tuple[Segment, ...]:
