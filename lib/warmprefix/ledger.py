@@ -11,7 +11,7 @@ import pandas as pd
 from warmprefix.caches.ideal import IdealPrefix
 from warmprefix.channel import Channel
 from warmprefix.request import Blocks, Wire
-from warmprefix.simulate import Setting, Step, forever_unshown, simulate
+from warmprefix.simulate import MENTION, Setting, Step, forever_unshown, simulate
 from warmprefix.strategies import Strategy
 
 COLUMNS = {
@@ -120,7 +120,7 @@ def _rows(
         assert isinstance(wire, Wire)
         carried = usage.total + usage.output
         growth = (wire.log.sums[wire.stop] + usage.output) / turns_of[step.session]
-        body = strategy.limits.body
+        body = strategy.limits.body if step.kind == MENTION else None
         new = [message for message in step.shown if message.position not in step.repeated | step.resent]
         cut = [] if body is None else [len(message.text) - body for message in new if len(message.text) > body]
         row: dict[str, Any] = {

@@ -17,6 +17,7 @@ from warmprefix.residency import Pool
 from warmprefix.strategies import SYSTEM_PROMPT, TRANSCRIPT, Strategy
 from warmprefix.watermark import STRICT, Mark, advance
 
+MENTION = "mention"
 DEFAULT_REPLY = "Done. The change is on my branch and its tests pass; the diff is small, so have a look when you can.\n"
 
 
@@ -60,7 +61,7 @@ class Step:
     `turn` counts mentions from 1; `session` is the native id of the process that answered; `parts` are the blocks that
     the turn added to the conversation, `rows` and `notices` those of its context block, and `shown` the rows' messages;
     `repeated` holds the positions of the shown rows that this process had been shown before, and `resent` of those that
-    only an earlier process had.
+    only an earlier process had. `kind` is `mention`, or what followed from one (`history`): `page`, `compaction`.
     """
 
     turn: int
@@ -75,6 +76,7 @@ class Step:
     shown: tuple[Message, ...]
     repeated: frozenset[int]
     resent: frozenset[int]
+    kind: str = MENTION
 
 
 @dataclass

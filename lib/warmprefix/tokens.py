@@ -10,6 +10,7 @@ from pathlib import Path
 
 import tiktoken
 
+from warmprefix import vocabularies
 from warmprefix.atomic import write_bytes
 from warmprefix.errors import InputError
 
@@ -94,12 +95,13 @@ class Tokenizer:
     >>> Tokenizer().count("- [user] ann: hi\\n")
     8
 
-    `special tokens` in a text are ordinary text to it. The memo holds one number a distinct segment.
+    `name` is one of tiktoken's (`encoding`), whose special tokens in a text are ordinary text, or one of
+    `vocabularies.CARRIERS`. The memo holds one number a distinct segment.
     """
 
     def __init__(self, name: str = "cl100k_base") -> None:
         self.name = name
-        self._encode = encoding(name).encode_ordinary
+        self._encode = vocabularies.encoder(name) if name in vocabularies.CARRIERS else encoding(name).encode_ordinary
         self._counts: dict[str, int] = {}
 
     def ids(self, text: str) -> list[int]:
