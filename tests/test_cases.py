@@ -50,7 +50,7 @@ def test_an_absent_folder_holds_no_case(tmp_path: Path) -> None:
 def test_a_list_that_is_none_is_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "cases.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match="cases.toml"):
+    with pytest.raises(InputError, match=r"cases\.toml"):
         cases.listed(path)
 
 
