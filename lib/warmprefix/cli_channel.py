@@ -23,6 +23,8 @@ from warmprefix.strategies import PUBLISHED, STRATEGIES
 from warmprefix.tokens import Tokenizer
 from warmprefix.watermark import FAITHFUL, STRICT
 
+KEEP = 20_000  # texts that a replay remembers; the same row is shown again soon or never
+
 
 def add_channel(parser: argparse.ArgumentParser) -> None:
     """The options of every verb that reads a channel."""
@@ -88,7 +90,7 @@ def replay(options: argparse.Namespace) -> int:
         raise InputError("", "limits", str(error)) from None
     if bad := [k for k in options.evict_at if not 1 <= k <= len(where)]:
         raise InputError(options.source, f"--evict-at {bad[0]}", f"there are {len(where)} mentions", "count from 1")
-    blocks = Blocks(Tokenizer())
+    blocks = Blocks(Tokenizer(), keep=KEEP)
     knobs = {"cursor": options.cursor, "limits": limits, "threads": options.threads}
     sums = {
         name: summary(ledger(channel, where, replace(STRATEGIES[name], **knobs), blocks, evict_at=options.evict_at))

@@ -41,6 +41,7 @@ COLUMNS = {
     "unshown": "rows since the previous mention that no turn ever shows or addresses",
     "turns_left": "turns until the context limit, at the session's mean growth so far",
 }
+PART = 4096  # rows of the table that are objects at a time
 
 
 def ledger(
@@ -59,14 +60,19 @@ def ledger(
     `context_limit` is in tokens; the other parameters are those of `simulate.simulate`.
     """
     steps = simulate(channel, mentions, strategy, blocks, setting, evict_at=evict_at, fail_at=fail_at)
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    rows: list[dict[str, Any]] = []
+    parts: list[pd.DataFrame] = []
 
     def note(row: dict[str, Any]) -> None:
-        for name, value in row.items():
-            columns[name].append(value)
+        if len(rows) == PART:
+            parts.append(pd.DataFrame(rows))
+            rows.clear()
+        rows.append(row)
 
-    columns["unshown"] = _unshown(steps, channel, mentions, strategy, blocks, context_limit, note)
-    return pd.DataFrame(columns)
+    unshown = _unshown(steps, channel, mentions, strategy, blocks, context_limit, note)
+    parts.append(pd.DataFrame(rows, columns=pd.Index(COLUMNS)))
+    table = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    return table.assign(unshown=unshown)
 
 
 def records(
@@ -147,6 +153,7 @@ def _rows(
             "resent_tokens": _tokens(step, step.resent),
             "notices": len(step.notices),
             "notice_tokens": sum(block.tokens for block in step.notices),
+            "unshown": 0,  # known when the last turn has been seen
             "turns_left": max(0, int((context_limit - carried) // growth)),
         }
         yield step, row

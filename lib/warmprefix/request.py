@@ -1,7 +1,8 @@
 """What a provider sees: a request as a sequence of blocks, the one type that every cache model reads."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import overload
@@ -26,7 +27,7 @@ class Log:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.sums: list[int] = [0]
+        self.sums: MutableSequence[int] = array("q", [0])  # a long conversation's would weigh more as a list
 
     def extend(self, blocks: Sequence[Block]) -> None:
         """Put blocks behind the last one."""
@@ -115,29 +116,43 @@ class Request:
 
 @dataclass
 class Blocks:
-    """Makes blocks of segments, each text counted and hashed once, and knows the token ids behind a key."""
+    """Makes blocks of segments, each text counted and hashed once, and knows the token ids behind a key.
+
+    With `keep`, only about that many texts are remembered, those asked for last, so that a conversation of any length
+    can be made; one that was let go is counted and hashed again when it comes again.
+    """
 
     tokenizer: Tokenizer
+    keep: int | None = None
     _made: dict[tuple[str, Segment], Block] = field(default_factory=dict, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)
+    _older: tuple[dict[tuple[str, Segment], Block], dict[str, str]] = field(
+        default_factory=lambda: ({}, {}), repr=False
+    )
 
     def of(self, tier: str, segment: Segment) -> Block:
         """The block of a segment."""
         made = self._made.get((tier, segment))
         if made is None:
-            key = hashlib.sha256(segment.text.encode()).hexdigest()[:32]
-            self._texts[key] = segment.text
-            made = Block(tier, segment.kind, key, self.tokenizer.count(segment.text))
+            made = self._older[0].get((tier, segment)) or self._new(tier, segment)
+            if self.keep is not None and len(self._made) >= self.keep:
+                self._older, self._made, self._texts = (self._made, self._texts), {}, {}
             self._made[tier, segment] = made
+            self._texts[made.key] = segment.text
         return made
 
+    def _new(self, tier: str, segment: Segment) -> Block:
+        key = hashlib.sha256(segment.text.encode()).hexdigest()[:32]
+        count = self.tokenizer.count if self.keep is None else self.tokenizer.count_once
+        return Block(tier, segment.kind, key, count(segment.text))
+
     def text(self, block: Block) -> str:
-        """The text that a block of this maker stands for."""
-        return self._texts[block.key]
+        """The text that a block of this maker stands for; raises `KeyError` when it was let go (see `keep`)."""
+        return self._texts[block.key] if block.key in self._texts else self._older[1][block.key]
 
     def ids(self, block: Block) -> list[int]:
-        """The token ids of a block of this maker."""
-        return self.tokenizer.ids(self._texts[block.key])
+        """The token ids of a block of this maker; raises `KeyError` when its text was let go."""
+        return self.tokenizer.ids(self.text(block))
 
 
 def common_prefix(a: Sequence[Block], b: Sequence[Block], ids: Callable[[Block], Sequence[int]]) -> int:

@@ -1,6 +1,7 @@
 """One request per mention: a channel, a strategy and a resident process, run turn by turn on simulated time."""
 
 import json
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -85,7 +86,6 @@ class _Process:
 
     log: Log = field(default_factory=Log)
     conversation: list[Turn] = field(default_factory=list)
-    seen: set[int] = field(default_factory=set)
     marks: dict[str | None, Mark] = field(default_factory=dict)
 
 
@@ -107,7 +107,8 @@ def simulate(
     """
     setting = setting or Setting()
     remembers = strategy.remembers and setting.binding.keeps_session
-    pool, process, seen_by_any = Pool(idle=float("inf")), _Process(), set[int]()
+    pool, process, number = Pool(idle=float("inf")), _Process(), 0
+    shown_to = array("q", bytes(8 * len(channel.messages)))  # for each row the last process that was shown it, from 1
     whole, changes = View.of(channel.messages), _changes(channel)
     head = _head(strategy, setting, blocks)
     views = threads(channel) if strategy.threads else {}
@@ -119,7 +120,7 @@ def simulate(
         lease = pool.acquire(key, at)
         assert lease is not None, "one channel has one process, and the last turn's lease has been returned"
         if lease.cold:
-            process = _Process()
+            process, number = _Process(), number + 1
 
         thread = addressed.thread_root_id if strategy.threads else None
         mark = process.marks.get(thread) if remembers else None
@@ -151,8 +152,8 @@ def simulate(
             _of_kind("row", user, blocks),
             _of_kind("notice", user, blocks) if block.notices else (),
             block.shown,
-            frozenset(process.seen.intersection(shown)),
-            frozenset(seen_by_any.intersection(shown) - process.seen),
+            frozenset(position for position in shown if shown_to[position] == number),
+            frozenset(position for position in shown if shown_to[position] not in (0, number)),
         )
         if failed:
             process.conversation.pop()
@@ -160,9 +161,11 @@ def simulate(
         else:
             if shown or block.notices:
                 process.marks[thread] = advance(process.marks.get(thread), block.shown, lease.native, at)
-            process.seen.update(shown)
-            seen_by_any.update(shown)
+            for position in shown:
+                shown_to[position] = number
             process.conversation.append(Turn("assistant", (reply,)))
+            if TRANSCRIPT in strategy.omits:
+                process.conversation.clear()  # no turn will ask for it
             answer = [*_tool_call(strategy, setting, turn, at), reply]
             process.log.extend([blocks.of(MESSAGES, piece) for piece in answer])
         pool.release(lease, at, failed)

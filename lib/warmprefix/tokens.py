@@ -115,7 +115,11 @@ class Tokenizer:
         """
         counted = self._counts.get(segment)
         if counted is None:
-            if not segment or not is_segment(segment):
-                raise ValueError(f"not a segment, so its tokens would not add up: {segment[:40]!r}")
-            counted = self._counts[segment] = len(self._encode(segment))
+            counted = self._counts[segment] = self.count_once(segment)
         return counted
+
+    def count_once(self, segment: str) -> int:
+        """The number of tokens of a segment, not remembered; raises as `count` does."""
+        if not segment or not is_segment(segment):
+            raise ValueError(f"not a segment, so its tokens would not add up: {segment[:40]!r}")
+        return len(self._encode(segment))
