@@ -34,12 +34,12 @@ _LOOKS: tuple[tuple[str, str, Any, str], ...] = (
 )
 # The same name has the same look in every figure; names of one row share a look, so they never meet in one figure.
 _NAMES: tuple[tuple[str, ...], ...] = (
-    ("window", "duplicated", "write", "every turn", "status head"),
-    ("watermark", "cached", "read", "measured", "status tail"),
-    ("unstable", "uncached", "cold", "evicted", "status system", "recommended"),
-    ("status tool", "new", "warm", "strict", "deferred"),
-    ("snapshot", "unshown", "restored", "faithful", "resident"),
-    ("prefix", "system", "tools", "turns"),
+    ("window", "duplicated", "write", "every turn", "status head", "each turn"),
+    ("watermark", "cached", "read", "measured", "status tail", "each day", "12 rows"),
+    ("unstable", "uncached", "cold", "evicted", "status system", "each minute", "pressure", "few rows", "recommended"),
+    ("status tool", "new", "warm", "strict", "deferred", "each hour", "meeting", "some rows"),
+    ("snapshot", "unshown", "restored", "faithful", "resident", "idle", "forum", "many rows"),
+    ("prefix", "system", "tools", "turns", "on join or leave", "community", "all rows"),
     ("published", "band", "other", "limit"),
 )
 _LOOK_OF = {name: look for look, names in zip(_LOOKS, _NAMES, strict=True) for name in names}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from warmprefix.channel import Channel, Message
-from warmprefix.delivery import HEADER_FIRST, UNTRUSTED, row
+from warmprefix.delivery import HEADER_FIRST, HISTORY_MOST, UNTRUSTED, history, row
 from warmprefix.errors import InputError
 from warmprefix.prompt import MESSAGES, Segment
 from warmprefix.request import Block, Blocks, Log, Wire
@@ -25,8 +25,10 @@ class Paging:
     def __post_init__(self) -> None:
         if not 0 <= self.rate <= 1:
             raise InputError("", f"paging {self.rate}", "is no share", "give a number from 0 to 1")
-        if not 1 <= self.limit <= 100:
-            raise InputError("", f"page {self.limit}", "channel_history gives 1 to 100 rows", "ask for one of those")
+        if not 1 <= self.limit <= HISTORY_MOST:
+            raise InputError(
+                "", f"page {self.limit}", f"channel_history gives 1 to {HISTORY_MOST} rows", "ask for one of those"
+            )
 
 
 @dataclass
@@ -166,7 +168,7 @@ def _wanted(
     shown = {message.position for message in step.shown}
     oldest = min(shown, default=here)
     if oldest and any(position not in shown for position in range(before + 1, here)):
-        yield channel.messages[max(oldest - limit, 0) : oldest]
+        yield history(channel.messages[:oldest], limit=limit)
     for message in step.shown:
         if body is not None and len(message.text) > body and message.position not in step.repeated:
             yield (message,)

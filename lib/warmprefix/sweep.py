@@ -21,9 +21,9 @@ from warmprefix.history import PAGE, Paging, paged
 from warmprefix.ledger import records, sums
 from warmprefix.parameters import suggestion
 from warmprefix.request import Blocks
-from warmprefix.simulate import Setting, Step, simulate
+from warmprefix.simulate import Setting, Step, forever_unshown, simulate
 from warmprefix.status import line
-from warmprefix.strategies import STRATEGIES
+from warmprefix.strategies import STRATEGIES, Strategy
 from warmprefix.tokens import Tokenizer
 
 COLUMNS = {
@@ -40,6 +40,7 @@ COLUMNS = {
     "resent_tokens": "tokens of those",
     "unshown": "rows before the last mention that no turn ever showed or addressed",
     "cut_chars": "characters that the body limit cut from rows whose whole body no turn ever showed",
+    "lost_chars": "those, and all characters of the rows never shown",
     "forgotten": "rows that an ended process had been shown and the last one never was",
     "cold_uncached": "uncached tokens of the cold turns after the first",
 }
@@ -165,19 +166,21 @@ def measure(
     steps: list[Step] = list(simulate(sample.channel, sample.mentions, point, blocks, setting, evict_at=evict_at))
     if paging:
         steps = list(paged(steps, sample.channel, sample.mentions, Paging(paging, page), body, blocks))
-    return summed(steps, records(steps, sample.channel, sample.mentions, point, blocks), body)
+    return summed(steps, sample, point, blocks)
 
 
 def ran(sample: Sample, setting: Setting, strategy: str, encoding: str = "cl100k_base") -> dict[str, Any]:
     """What one run with other surroundings than the sample's own costs: the values of `COLUMNS`."""
     point, blocks = STRATEGIES[strategy], memo(encoding)
     steps = list(simulate(sample.channel, sample.mentions, point, blocks, setting))
-    turns = records(steps, sample.channel, sample.mentions, point, blocks)
-    return summed(steps, turns, point.limits.body)
+    return summed(steps, sample, point, blocks)
 
 
-def summed(steps: Sequence[Step], turns: Sequence[Mapping[str, Any]], body: int | None) -> dict[str, Any]:
-    """The values of `COLUMNS` for steps and their records."""
+def summed(steps: Sequence[Step], sample: Sample, strategy: Strategy, blocks: Blocks) -> dict[str, Any]:
+    """The values of `COLUMNS` for the steps of a run over a sample."""
+    turns = records(steps, sample.channel, sample.mentions, strategy, blocks)
+    never = forever_unshown(sample.channel, sample.mentions, steps)
+    cut = _cut(steps, strategy.limits.body)
     added = {
         name: sum(turn[name] for turn in turns)
         for name in ("output", "row_tokens", "duplicated_tokens", "resent", "resent_tokens", "unshown")
@@ -192,7 +195,8 @@ def summed(steps: Sequence[Step], turns: Sequence[Mapping[str, Any]], body: int 
         "cache_share": all_sums["cache_share"],
         "new_per_warm_turn": all_sums["new_per_warm_turn"],
         **added,
-        "cut_chars": _cut(steps, body),
+        "cut_chars": cut,
+        "lost_chars": cut + sum(len(sample.channel.messages[position].text) for position in never),
         "forgotten": _forgotten(steps),
         "cold_uncached": sum(turn["new"] for turn in turns[1:] if turn["cold"]),
     }
