@@ -12,7 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import warmprefix
-from warmprefix import batch, calibrate, claims, gallery
+from warmprefix import batch, calibrate, claims, cli_charge, gallery
 from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
 from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, print_json, print_table
 from warmprefix.errors import InputError
@@ -61,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = verb("claims", show_claims, "the published figures beside the measured ones")
     sub.add_argument("--channels", metavar="N", type=int, default=100, help="how many channels the band is taken over")
+
+    cli_charge.add(verb)
 
     sub = verb("run", run, "execute notebooks")
     sub.add_argument("notebooks", metavar="NOTEBOOK", nargs="*", help="30, 30_strategies or a path; all when absent")

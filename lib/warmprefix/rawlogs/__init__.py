@@ -4,7 +4,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,11 @@ def charge_log(path: str | os.PathLike[str], provider: str | None = None) -> dic
     the log says. A request that is damaged, refused or of an unknown model has an `error` and zeros; the others are
     charged. Raises `InputError` for a file that cannot be read, that is empty, or for an unknown provider.
     """
+    return table(result for _, result in charge_rows(path, provider))
+
+
+def charge_rows(path: str | os.PathLike[str], provider: str | None = None) -> list[tuple[Row, Usage | str]]:
+    """The rows of a log in the order of the file, each with its usage or with what is wrong with it (`charge_log`)."""
     if provider is not None and provider not in PROVIDERS:
         raise InputError("", f"--provider {provider}", "is unknown", f"use one of {', '.join(PROVIDERS)}")
     makers: dict[str, BlockMaker] = {}
@@ -71,7 +76,12 @@ def charge_log(path: str | os.PathLike[str], provider: str | None = None) -> dic
             charged[row.line] = _refused(os.fspath(path), f"line {row.line}", error)
         except InputError as error:
             charged[row.line] = f"{os.fspath(path)}: line {row.line}: {error}"
-    requests = [_shown(charged[row.line]) for row in rows]
+    return [(row, charged[row.line]) for row in rows]
+
+
+def table(results: Iterable[Usage | str]) -> dict[str, Any]:
+    """The results of `charge_rows` as plain values, with their sums."""
+    requests = [_shown(result) for result in results]
     totals: dict[str, Any] = {key: sum(row[key] for row in requests) for key in _FIELDS}
     totals["hit_ratio"] = round(totals["read"] / totals["total"], 6) if totals["total"] else None
     return {"requests": requests, "totals": totals}
