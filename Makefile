@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 BUILD := build
 
 .DEFAULT_GOAL := all
-.PHONY: all default test test-slow lab run figures check-figures lint bench data lock help clean clean-all
+.PHONY: all default test test-slow referees lab run figures check-figures lint bench data lock help clean clean-all
 .DELETE_ON_ERROR:
 
 all: run  ## set up, run all notebooks with the set `publish`, draw the figures, print the claims (the default)
@@ -34,6 +34,9 @@ test: $(READY)  ## run the tests
 test-slow: $(READY)  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
+referees: $(BUILD)/referees/.ready  ## check the cache models against real engines, installed apart into build/referees
+	REFEREES=$(<D) $(PY) -m pytest tests/referees
+
 lab: $(READY)  ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --notebook-dir=notebooks $$([ "$$(id -u)" != 0 ] || echo --allow-root)
 
@@ -54,7 +57,8 @@ lint: $(READY)  ## check style and types
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 
-bench: $(READY)  ## measure speed, as ratios in one run
+bench: $(READY)  ## measure speed, as ratios in one run, with a peer beside us where it can be installed apart
+	-@$(MAKE) --silent $(BUILD)/tokenbill/.ready
 	@for script in benchmarks/*.py; do echo "$$script"; $(PY) "$$script" || exit 1; done
 
 data: $(READY)  ## generate the files in data/ anew
@@ -105,3 +109,14 @@ define with-pip
     $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && \
     $(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 endef
+
+# What is only compared with goes into folders of its own, without its dependencies.
+$(BUILD)/referees/.ready: tests/referees/requirements.txt | $(READY)
+	@echo 'Installing the referees into $(@D) (once)'
+	@rm -rf $(@D) && $(install-apart) --target $(@D) -r $< && touch $@
+
+$(BUILD)/tokenbill/.ready: | $(READY)
+	@rm -rf $(@D) && $(install-apart) --target $(@D) tokenbill==0.2.0 && touch $@
+
+install-apart = $(if $(shell command -v uv),uv pip install --python $(PY),$(PY) -m pip install \
+    --disable-pip-version-check) --quiet --no-deps
