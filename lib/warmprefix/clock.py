@@ -78,7 +78,7 @@ def shared(
     takes: float = 120.0,
     spread: float = 3600.0,
 ) -> dict[str, Any]:
-    """What so many channels cost when they share a pool: the turns by why, their waits, and the tokens of all of them.
+    """What so many channels cost when they share a pool: the cold turns by why, waits, and the tokens of all of them.
 
     The channels are those of the seeds from `seed * channels` on; each begins up to `spread` seconds after nine, and a
     turn takes `takes` seconds on average (exponential). `kept_*` is the same work with a process for each channel that
@@ -101,7 +101,7 @@ def shared(
     waits = [turn.started - turn.asked for turn in turns]
     return {
         "turns": len(turns),
-        **{why: sum(turn.why == why for turn in turns) for why in (FIRST, IDLE, PRESSURE)},
+        **{f"cold_{why}": sum(turn.why == why for turn in turns) for why in (FIRST, IDLE, PRESSURE)},
         "waited": sum(wait > 0 for wait in waits),
         "wait": sum(waits) / len(waits),
         **{name: sum(run[name] for run in runs) for name in ("total", "uncached", "resent_tokens", "forgotten")},

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
@@ -30,13 +31,13 @@ def points_figure(table: pd.DataFrame) -> Drawing:
         "40-eviction-points",
         _draw_points,
         data=data,
-        alt=f"Two panels by the mention evicted before. All input falls to its least near mention {least['watermark']}; "
-        "uncached input rises by a snapshot and a prefix wherever the eviction comes.",
+        alt="Two panels by the mention evicted before. All input falls to its least near mention "
+        f"{least['watermark']}; uncached input rises by a snapshot and a prefix wherever the eviction comes.",
         caption=f"One eviction, before each mention in turn. Left: the history restarts, so all input falls, most "
         f"before mention {least['window']} (window) and {least['watermark']} (watermark); before the published mention "
         f"{EVICTED} it is {at['window total']:,} and {at['watermark total']:,} tokens (published: "
-        f"{claims.claim('evict15.window').published:,} and {claims.claim('evict15.watermark').published:,}). Right: what "
-        f"no cache holds rises by up to {worst.max():,} tokens, the prefix and the rows of the cold turn.",
+        f"{claims.claim('evict15.window').published:,} and {claims.claim('evict15.watermark').published:,}). "
+        f"Right: what no cache holds rises by up to {worst.max():,} tokens, the prefix and the rows of the cold turn.",
         parameters={"evicted": len(data)},
         seeds=SEEDS,
         height=340,
@@ -49,7 +50,7 @@ def _draw_points(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
             axes.plot(data["mention"], data[f"{name} {what}"], **look.line(name) | {"markevery": 4})
         axes.axvline(EVICTED, color=look.colour("published"), linewidth=0.8)
         axes.set_xlim(1, len(data))
-        from_zero(axes)
+        with_room(axes)
         name_axes(
             axes,
             ("evicted before mention", "count"),
@@ -61,7 +62,7 @@ def _draw_points(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
                 axes.plot([EVICTED], [value], "X", color=look.colour("published"), markersize=7, zorder=5)
             axes.annotate(
                 "published, mention 15",
-                (EVICTED, claims.claim("evict15.watermark").published),  # type: ignore[arg-type]
+                (EVICTED, claims.claim("evict15.watermark").published),
                 xytext=(0, -14),
                 textcoords="offset points",
                 ha="center",
@@ -88,7 +89,8 @@ def pairs_figure(table: pd.DataFrame) -> Drawing:
         alt="A square of every pair of evictions: the watermark above the diagonal, the window below; darkest where "
         "the run is cut into thirds.",
         caption=f"Two evictions, all {len(data) // 2} pairs: the run's whole input as a share of the kept session's, "
-        f"watermark above the diagonal, window below. It is least when the run is cut into thirds: before mentions {said}.",
+        "watermark above the diagonal, window below. It is least when the run is cut into thirds: before mentions "
+        f"{said}.",
         parameters={},
         seeds=SEEDS,
         height=460,
@@ -107,9 +109,9 @@ def _draw_pairs(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     for name in STABLE:
         best = data.loc[data[data["strategy"] == name]["share"].idxmin()]
         x, y = (best["first"], best["second"]) if name == "watermark" else (best["second"], best["first"])
-        axes.plot([x], [y], "X", color=look.ink, markersize=7)
+        axes.plot([x], [y], "X", color=look.ground, markersize=7)
         text = f"{name}: least, {best['share']:.0%}"
-        axes.annotate(text, (x, y), xytext=(0, 9), textcoords="offset points", ha="center", color=look.ink)
+        axes.annotate(text, (x, y), xytext=(0, 9), textcoords="offset points", ha="center", color=look.ground)
     axes.grid(visible=False)
     axes.text(0.02, 0.97, "watermark", transform=axes.transAxes, va="top", color=look.ink)
     axes.text(0.98, 0.03, "window", transform=axes.transAxes, ha="right", color=look.ink)
@@ -138,11 +140,12 @@ def cold_figure(data: pd.DataFrame) -> Drawing:
         "40-cold-turn",
         _draw_cold,
         data=data,
-        alt=f"Stacked bars of the cold turn at each of {len(data)} mentions, mostly prefix, and the warm turn as a line.",
+        alt=f"Stacked bars of the cold turn at each of {len(data)} mentions, mostly prefix; the warm turn as a line.",
         caption=f"What a cold turn sends at each mention, the watermark's snapshot of twelve rows. It costs "
         f"{extra.min():,} to {extra.max():,} uncached tokens more than the same turn kept warm (line; it includes the "
-        f"reply before it), {data['prefix'].iloc[0]:,} of them prefix. Rows sent again are {data['resent'][later].min()} to "
-        f"{data['resent'].max()} tokens, {at['resent']} before the published mention {EVICTED}.",
+        f"reply before it), {data['prefix'].iloc[0]:,} of them prefix. Rows sent again are "
+        f"{data['resent'][later].min()} to {data['resent'].max()} tokens, {at['resent']} before the published mention "
+        f"{EVICTED}.",
         parameters={"strategy": "watermark"},
         seeds=SEEDS,
         height=360,
@@ -168,20 +171,22 @@ def _draw_cold(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
         color=look.colour("published"),
     )
     axes.set_xlim(0.3, len(data) + 0.7)
-    from_zero(axes)
-    axes.set_ylim(top=float(below.max()) * 1.1)
+    with_room(axes)
     name_axes(axes, ("evicted before mention", "count"), ("sent by the cold turn", "tokens"))
     canvas.legend(loc="outside lower center", ncols=3)
+
+
+_ADDED = ["turns", f"cold_{IDLE}", f"cold_{PRESSURE}", "uncached", "kept_uncached"]
 
 
 def pool_figure(table: pd.DataFrame, idle: float) -> Drawing:
     """`40-shared-pool`: why turns are cold, and what that costs, by the number of channels on a pool of four."""
     chosen = table[table["idle"] == idle]
-    summed = chosen.groupby(["channels", "strategy"])[["turns", IDLE, PRESSURE, "uncached", "kept_uncached"]].sum()
+    summed = chosen.groupby(["channels", "strategy"])[_ADDED].sum()
     data = pd.DataFrame({"channels": sorted(chosen["channels"].unique())})
     one = summed.xs(STABLE[0], level="strategy")
     for why in (IDLE, PRESSURE):
-        data[why] = (one[why] / one["turns"]).to_numpy()
+        data[why] = (one[f"cold_{why}"] / one["turns"]).to_numpy()
     for name in STABLE:
         of = summed.xs(name, level="strategy")
         data[name] = (of["uncached"] / of["turns"]).to_numpy()
@@ -191,10 +196,10 @@ def pool_figure(table: pd.DataFrame, idle: float) -> Drawing:
         "40-shared-pool",
         _draw_pool,
         data=data,
-        alt="Stacked bars of the share of cold turns by cause, which grows with the channels, and lines of the uncached "
-        "input a turn.",
-        caption=f"Channels that share a pool of four processes, each ended after {idle / 60:,.0f} min idle. Up to four "
-        f"channels only idleness ends a process; with {last['channels']:.0f}, pressure makes {last[PRESSURE]:.0%} of all "
+        alt="Stacked bars of the share of cold turns by cause, which grows with the channels, and lines of the "
+        "uncached input a turn.",
+        caption=f"Channels that share a pool of four processes, each ended after {idle / 60:,.0f} min idle. "
+        f"{_first_pressure(data)}; with {last['channels']:.0f}, pressure makes {last[PRESSURE]:.0%} of all "
         f"turns cold and idleness {last[IDLE]:.0%}, and a turn costs {last['watermark']:,.0f} uncached tokens with the "
         f"watermark instead of {last['watermark kept']:,.0f} with a process for every channel. First turns not counted "
         "on the left.",
@@ -202,6 +207,11 @@ def pool_figure(table: pd.DataFrame, idle: float) -> Drawing:
         seeds=sorted(int(seed) for seed in chosen["seed"].unique()),
         height=340,
     )
+
+
+def _first_pressure(data: pd.DataFrame) -> str:
+    pressed = data.loc[data[PRESSURE] > 0, "channels"]
+    return f"Pressure begins at {pressed.iloc[0]} channels" if len(pressed) else "There is no pressure"
 
 
 def _draw_pool(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
@@ -212,13 +222,14 @@ def _draw_pool(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     left.bar(places, data[PRESSURE], bottom=data[IDLE], **pressure)
     left.set_xticks(places, [str(count) for count in data["channels"]])
     left.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    left.set_ylim(top=1.3 * float((data[IDLE] + data[PRESSURE]).max() or 1))
     left.legend(loc="upper left")
     name_axes(left, ("sharing the pool", "channels"), ("cold", "share of turns"))
     for name in STABLE:
         right.plot(places, data[name], **look.line(name))
         right.plot(places, data[f"{name} kept"], **look.line(name) | {"alpha": 0.45, "marker": None})
     right.set_xticks(places, [str(count) for count in data["channels"]])
-    from_zero(right)
+    with_room(right)
     name_axes(right, ("sharing the pool", "channels"), ("uncached input", "tokens a turn"))
     label_ends(right, {name: float(data[name].iloc[-1]) for name in STABLE}, look)
     label_ends(
@@ -247,8 +258,8 @@ def compaction_figure(runs: dict[str, pd.DataFrame], costs: pd.DataFrame, contex
         data=data,
         alt="Left, the size of each request rises to the context limit and falls back, the window's sooner. Right, the "
         "uncached input of a mention by context limit.",
-        caption=f"Compaction over {len(sizes)} mentions. Left: at {context_limit:,} tokens a summary takes the place of "
-        f"the history, with the window first {said['window']}, with the watermark {said['watermark']}. Right: each "
+        caption=f"Compaction over {len(sizes)} mentions. Left: at {context_limit:,} tokens a summary takes the place "
+        f"of the history, with the window first {said['window']}, with the watermark {said['watermark']}. Right: each "
         f"compaction reads the summary anew and writes it; a mention costs {low['watermark']:,.0f} uncached tokens "
         f"under the smallest limit and {high['watermark']:,.0f} under the largest (watermark).",
         parameters={"context_limit": context_limit, "summary": int(costs["summary"].iloc[0])},
@@ -264,7 +275,7 @@ def _draw_compaction(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
         for name in STABLE:
             line = look.line(name) | ({"marker": None, "linewidth": 1.3} if axes is left else {})
             axes.plot(part["x"], part[name], **line)
-        from_zero(axes)
+        with_room(axes)
     left.set_xlim(1, len(sizes))
     name_axes(left, ("mention", "count"), ("request", "tokens"))
     right.set_xscale("log")
@@ -273,6 +284,12 @@ def _draw_compaction(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     name_axes(right, ("context limit", "tokens"), ("uncached input", "tokens a mention"))
     label_ends(left, {name: float(sizes[name].iloc[-1]) for name in STABLE}, look)
     label_ends(right, {name: float(by_limit[name].iloc[-1]) for name in STABLE}, look)
+
+
+def with_room(axes: Axes) -> None:
+    """Start the y axis at zero and leave some room above the highest value."""
+    from_zero(axes)
+    axes.set_ylim(top=1.07 * max(axes.dataLim.y1, 1e-9))
 
 
 def _thousands(value: float) -> str:

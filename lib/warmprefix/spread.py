@@ -112,9 +112,7 @@ def scaled(what: str, factor: float, seed: int) -> dict[str, Any]:
     """
     if what not in ("reply", "row", "brief"):
         raise InputError("", f"sensitivity to {what!r}", "unknown", "take one of reply, row, brief")
-    rng = np.random.default_rng([seed, 97])
-    plan = PUBLISHED if what != "row" else replace(PUBLISHED, body_median=PUBLISHED.body_median * factor)
-    generated = generate(plan, rng)
+    generated = _generated(factor if what == "row" else 1.0, seed)
     where = mentions(generated, [HANDLE])
     chars = _reply_chars() * (factor if what == "reply" else 1.0)
     sample = Sample(generated, where, replies(len(where), chars, np.random.default_rng([seed, 98])))
@@ -126,6 +124,12 @@ def scaled(what: str, factor: float, seed: int) -> dict[str, Any]:
         "total": watermark["total"],
         "new": watermark["new_per_warm_turn"],
     }
+
+
+@lru_cache(maxsize=64)
+def _generated(rows: float, seed: int) -> Channel:
+    plan = replace(PUBLISHED, body_median=PUBLISHED.body_median * rows)
+    return generate(plan, np.random.default_rng([seed, 97]))
 
 
 def _rules(factor: float) -> str:

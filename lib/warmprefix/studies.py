@@ -104,15 +104,17 @@ def limits(
 ) -> pd.DataFrame:
     """Row limit by body limit by rows fetched, added up over the samples.
 
-    Columns: `rows`, `body`, `fetch` (NaN for no limit), `total`, `uncached`, `unshown`, `cut_chars`, `lost_chars`,
-    and `front`: whether no other point is at least as good in tokens, rows and lost characters and better in one.
+    Columns: `rows`, `body`, `fetch` (NaN for no limit), `total`, `uncached`, `unshown`, `cut_chars`, `lost_chars`, and
+    whether no other point is at least as good and better in one: `front_rows` in tokens and rows never shown,
+    `front_chars` in tokens and lost characters, `front` in all three.
     """
     points = grid(rows=rows, body=body, fetch=fetch, strategy=[strategy])
     tables = [sweep(partial(measure, sample), points, executor) for sample in samples]
     table = tables[0][["rows", "body", "fetch"]].astype(float)
     for name in ("total", "uncached", "unshown", "cut_chars", "lost_chars"):
         table[name] = sum(each[name] for each in tables)
-    return table.assign(front=front(table[["total", "unshown", "lost_chars"]].to_numpy(float)))
+    fronts = {"front_rows": ["unshown"], "front_chars": ["lost_chars"], "front": ["unshown", "lost_chars"]}
+    return table.assign(**{name: front(table[["total", *lost]].to_numpy(float)) for name, lost in fronts.items()})
 
 
 def front(values: np.ndarray) -> np.ndarray:
@@ -123,8 +125,7 @@ def front(values: np.ndarray) -> np.ndarray:
     """
     no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
     better = (values[:, None, :] < values[None, :, :]).any(axis=2)
-    beaten: np.ndarray = (no_worse & better).any(axis=0)
-    return np.logical_not(beaten)
+    return np.asarray(~(no_worse & better).any(axis=0))
 
 
 def paging(
@@ -195,7 +196,7 @@ def status_changes(
 
 
 def one_change(sample: Sample, place: str = "before system", executor: Executor | None = None) -> pd.DataFrame:
-    """A line in front that changes once, before each mention after the first: `mention`, and `extra` uncached tokens."""
+    """A line in front that changes once, before each mention but the first: `mention`, and `extra` uncached tokens."""
     ticking = replace(sample, channel=_ticking(sample.channel))
     points = [(), *((float(position),) for position in sample.mentions[1:])]
     uncached = sweep(partial(measure, ticking), grid(status=[place], changes=points), executor)["uncached"]

@@ -79,7 +79,10 @@ def sweep(
 
 
 def _row(work: Callable[..., Mapping[str, Any]], point: Mapping[str, Any]) -> dict[str, Any]:
-    return {**point, **work(**point)}
+    measured = work(**point)
+    if clash := point.keys() & measured.keys():
+        raise InputError("", f"column {min(clash)}", "is both a knob and a result", "rename one of them")
+    return {**point, **measured}
 
 
 class Serial(Executor):
