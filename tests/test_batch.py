@@ -6,14 +6,14 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from small_notebooks import gone, until, write
 
-from warmprefix import batch
+from warmprefix import batch, kernels
 from warmprefix.errors import InputError
 from warmprefix.parameters import checked, parameters
 
@@ -24,17 +24,6 @@ names: tuple[str, ...] = ("window", "watermark")
 side: Literal["a", "b"] = "a"
 unread: int = 1"""
 USED = "print(limit, share, names, side)"
-
-
-def write(folder: Path, stem: str, declared: str, *code: str) -> Path:
-    """A notebook with a `parameters` cell and the given code cells."""
-    tagged = {"id": "parameters", "metadata": {"tags": ["parameters"]}, "source": declared}
-    plain = [{"id": f"cell-{i}", "metadata": {}, "source": text} for i, text in enumerate(code)]
-    cells = [{"cell_type": "code", "execution_count": None, "outputs": [], **cell} for cell in (tagged, *plain)]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path = folder / f"{stem}.ipynb"
-    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
-    return path
 
 
 def printed(path: str | Path) -> str:
@@ -131,6 +120,12 @@ def test_sets_and_grids(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("smoke: {10_a: {limit: 2, names: [x]}}\npublish: {20_b: }\n")
     assert batch.load_set("smoke", tmp_path) == {"10_a": {"limit": 2, "names": ["x"]}}
     assert batch.load_set("publish", tmp_path) == {"20_b": {}}
+    for text, message in [("{}", "the grid is empty"), ("", "not a mapping"), ("limit: []", "not a list of values")]:
+        (tmp_path / "grid.yaml").write_text(text)
+        with pytest.raises(InputError, match=message):
+            batch.load_grid(tmp_path / "grid.yaml")
+    with pytest.raises(InputError, match="grid, parameter limit: has no values"):
+        batch.run(out=tmp_path / "out", folder=tmp_path, grid={"limit": []})
     with pytest.raises(InputError, match="set smok: unknown; did you mean `smoke`"):
         batch.load_set("smok", tmp_path)
     with pytest.raises(InputError, match="set publish: has no 10_a"):
@@ -185,12 +180,24 @@ def test_the_name_of_a_result_is_what_it_depends_on(tmp_path: Path) -> None:
     assert name() != before
 
 
+def test_what_a_run_draws_does_not_make_it_another_run(tmp_path: Path) -> None:
+    write(tmp_path, "10_a", "figures: str = 'drawn'", "print(figures)")
+    (before,) = plan(tmp_path)
+    (tmp_path / "drawn").mkdir()
+    (tmp_path / "drawn" / "10-a.csv").write_text("1")
+    assert [each.path for each in plan(tmp_path)] == [before.path], "else no batch that draws could be resumed"
+    assert plan(tmp_path, values={"figures": "elsewhere"})[0].path != before.path
+
+
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[batch.Run], list[batch.Run]]:
     """The same batch of a good and a failing notebook, run twice: first one by one, then two at a time."""
     folder = tmp_path_factory.mktemp("note books")  # a space in the path, as users have
     good = ("import os, sys, warnings", "warnings.warn('look')\nprint(os.getcwd(), file=sys.stderr)", "limit, share")
-    write(folder, "10_good", "limit: int | None = 12\nshare: float = 0.5", *good, "print('{!r}'.format(share))")
+    styled = """\
+name = f"T_{os.urandom(3).hex()[:5]}"
+display({"text/html": f'<table id="{name}"><td id="{name}_row0">', "text/plain": repr(object())}, raw=True)"""
+    write(folder, "10_good", "limit: int | None = 12\nshare: float = 0.5", *good, "print('{!r}'.format(share))", styled)
     write(folder, "20_bad", "limit: int | None = 12", "print('before')", "raise LookupError(f'no\\n{limit}')")
     options: dict[str, Any] = {"folder": folder, "texts": ["limit=none"]}
     first = batch.run(out=folder / "one", **options)
@@ -264,7 +271,7 @@ def test_only_results_are_left_in_the_folder(batches: Batches) -> None:
 
 
 def test_no_kernel_is_left(batches: Batches) -> None:
-    assert not batch._alive
+    assert not kernels._alive
 
 
 SLOW = """\
@@ -274,7 +281,7 @@ while not pathlib.Path("go").exists():
     time.sleep(0.05)"""
 BATCH = """\
 from pathlib import Path
-from warmprefix import batch
+from warmprefix import batch, kernels
 batch.run(out="out", folder=Path.cwd(), workers=2)"""
 
 
@@ -288,22 +295,6 @@ def start(folder: Path) -> "subprocess.Popen[str]":
     )
     assert until(lambda: pid.exists() and bool(pid.read_text()), 30)
     return child
-
-
-def until(condition: Callable[[], bool], seconds: float) -> bool:
-    for _ in range(int(seconds / 0.05)):
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def gone(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return True
-    return state == "Z"
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")

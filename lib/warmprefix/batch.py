@@ -2,33 +2,42 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from warmprefix import atomic
+from warmprefix import atomic, kernels
 from warmprefix.errors import InputError
+from warmprefix.executors import Cluster
 from warmprefix.parameters import Parameter, cells, checked, parameters, suggestion, tags
+from warmprefix.results import KEY, about, results
 
-__all__ = ["NOTEBOOKS", "Parameter", "Run", "exit_code", "load_grid", "load_set", "notebooks", "parameters", "run"]
+__all__ = [
+    "NOTEBOOKS",
+    "Parameter",
+    "Run",
+    "exit_code",
+    "load_grid",
+    "load_set",
+    "notebooks",
+    "parameters",
+    "results",
+    "run",
+]
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
-_CELL_FILE = re.compile(r"(?<=/ipykernel)_\d+(?=/)")  # the kernel's process id, in warnings and tracebacks
 _INJECTED = "injected-parameters"
-_alive: set[Any] = set()  # the kernels of this process, for an interrupt to end
+_WRITTEN = "figures"  # the parameter that names where a notebook writes, in every notebook that does
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,8 @@ def load_grid(path: str | Path) -> dict[str, list[Any]]:
     Raises `InputError` for another layout.
     """
     grid = _mapping(path, _yaml(Path(path)), "")
+    if not grid:
+        raise InputError(path, "", "the grid is empty", "write `name: [first, second]` lines")
     for name, values in grid.items():
         if not isinstance(values, list) or not values:
             raise InputError(path, f"parameter {name}", "not a list of values", "write [first, second]")
@@ -126,6 +137,7 @@ def run(
     texts: Sequence[str] = (),
     grid: Mapping[str, Sequence[Any]] | None = None,
     workers: int = 1,
+    scheduler: str = "",
     executor: Executor | None = None,
 ) -> list[Run]:
     """Execute notebooks into the folder `out`; one `Run` for each notebook and grid point, in that order.
@@ -133,17 +145,21 @@ def run(
     A set's values give way to `values`, those to `texts` (`name=value` as typed on a command line), those to the
     point of the `grid`. What `out` already holds is not run again; a failing run keeps its notebook as
     `*.failed.ipynb`, is tried again next time, and does not stop the others. Runs go through `executor`, by default
-    `workers` threads (each kernel is its own process). Raises `InputError` before anything runs.
+    `workers` threads (each kernel is its own process), or the workers of the Dask cluster at the address `scheduler`,
+    which see the same files as we do. Raises `InputError` before anything runs, or when the cluster goes away.
     """
     if workers < 1:
         raise InputError("", f"workers {workers}", "nobody would work", "ask for 1 or more")
     jobs = _plan(notebooks(names, folder), Path(out).resolve(), folder, set_name, values or {}, texts, grid or {})
     if executor is not None:
-        return _collect(jobs, executor, own=False)
+        return _collect(jobs, executor)
+    if scheduler:
+        with Cluster(scheduler) as cluster:
+            return _collect(jobs, cluster)
     if not all(Path(job.run.path).is_file() for job in jobs):
-        _papermill()  # once, before the threads want it
+        kernels.papermill()  # once, before the threads want it
     with ThreadPoolExecutor(workers) as threads:
-        return _collect(jobs, threads, own=True)
+        return _collect(jobs, threads)
 
 
 def exit_code(runs: Sequence[Run]) -> int:
@@ -160,6 +176,8 @@ def _plan(
     texts: Sequence[str],
     grid: Mapping[str, Sequence[Any]],
 ) -> list[_Job]:
+    if empty := [name for name, options in grid.items() if not options]:
+        raise InputError("", f"grid, parameter {empty[0]}", "has no values", "give it some, or leave it out")
     preset = load_set(set_name, folder) if set_name else {path.stem: {} for path in paths}
     library = _digest_of(Path(__file__).parent)
     jobs = []
@@ -181,9 +199,13 @@ def _plan(
 
 
 def _digest(path: Path, values: Mapping[str, Any], library: str) -> str:
-    """What a run depends on: what its cells say, its parameters and the files they name, the library, and the data."""
+    """What a run depends on: what its cells say, its parameters and the files they name, the library, and the data.
+
+    The folder for its figures is no input: were its files counted, no batch that draws would ever be found finished.
+    """
     said = [(cell.get("cell_type"), cell["source"], tags(cell)) for cell in cells(path)]
-    named = [path.parent / v for v in values.values() if isinstance(v, str) and v.strip("./") and "\0" not in v]
+    read = [value for name, value in values.items() if name != _WRITTEN and isinstance(value, str)]
+    named = [path.parent / value for value in read if value.strip("./") and "\0" not in value]
     files = [_digest_of(each) for each in [*named, path.parent.parent / "data"] if len(str(each)) < 1000]
     text = json.dumps([said, sorted((k, repr(v)) for k, v in values.items()), files, library], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
@@ -200,37 +222,31 @@ def _digest_of(path: Path) -> str:
     return total.hexdigest()
 
 
-def _collect(jobs: Sequence[_Job], executor: Executor, own: bool) -> list[Run]:
+def _collect(jobs: Sequence[_Job], executor: Executor) -> list[Run]:
     from tqdm import tqdm
 
     futures = [executor.submit(_execute, job) for job in jobs]
+    completed = executor.completed if isinstance(executor, Cluster) else as_completed
     try:
-        for _ in tqdm(as_completed(futures), "notebooks", len(jobs), disable=not sys.stderr.isatty()):
+        for _ in tqdm(completed(futures), "notebooks", len(jobs), disable=not sys.stderr.isatty()):
             pass
     except BaseException:
         for future in futures:
             future.cancel()
-        while own and wait(futures, timeout=0.1).not_done:
-            _kill_kernels()  # again and again: one may just be starting
+        while isinstance(executor, ThreadPoolExecutor) and wait(futures, timeout=0.1).not_done:
+            kernels.kill()  # again and again: one may just be starting
         raise
     return [_result(job, future) for job, future in zip(jobs, futures, strict=True)]
 
 
 def _result(job: _Job, future: "Future[Run]") -> Run:
     try:
-        return future.result()
+        run: Run = future.result()
     except (Exception, CancelledError) as error:  # a lost worker, or what no notebook can cause
-        return replace(job.run, status="failed", path="", error=_line(error))
-
-
-def _kill_kernels() -> None:
-    for manager in tuple(_alive):
-        pid = getattr(manager.provisioner, "pid", None)
-        if pid:
-            try:
-                os.killpg(pid, signal.SIGKILL)  # a kernel leads its own group: what it started ends with it
-            except OSError:
-                _alive.discard(manager)
+        return replace(job.run, status="failed", path="", error=kernels.line(error))
+    if run.status in ("done", "cached") and not Path(run.path).is_file():
+        return replace(run, status="failed", error="its worker wrote it where we cannot see it: share the folder")
+    return run
 
 
 def _execute(job: _Job) -> Run:
@@ -242,53 +258,16 @@ def _execute(job: _Job) -> Run:
     # A socket's path may have about 100 characters, and a cluster's temporary folders are deep.
     scratch = Path(tempfile.mkdtemp(prefix="wp-", dir="/tmp" if len(tempfile.gettempdir()) > 80 else None))
     try:
-        error = _run_kernel(job, scratch)
+        error = kernels.execute(_prepared(job), job.source.parent, scratch)
         executed = scratch / "out.ipynb"
         if executed.is_file():
-            atomic.write_text(failed if error else target, _settled(executed))
+            atomic.write_text(failed if error else target, kernels.settled(executed))
         if error:
             return replace(job.run, status="failed", path=str(failed) if executed.is_file() else "", error=error)
         failed.unlink(missing_ok=True)
         return replace(job.run, status="done")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _run_kernel(job: _Job, scratch: Path) -> str:
-    """Execute the prepared notebook to `out.ipynb` in `scratch`; the error in one line, empty for none."""
-    from traitlets.config import Config
-
-    config = Config()
-    config.KernelManager.transport = "ipc"
-    config.KernelManager.ip = str(scratch / "k")
-    config.KernelManager.connection_file = str(scratch / "kernel.json")
-    try:
-        _papermill().execute_notebook(
-            _prepared(job),
-            scratch / "out.ipynb",
-            kernel_name="python3",
-            progress_bar=False,
-            config=config,
-            kernel_manager_class=_manager_class(),
-            resources={"metadata": {"path": str(job.source.parent)}},
-            extra_arguments=["--log-level=50", f"--ipython-dir={scratch}", "--HistoryManager.enabled=False"],
-            record_timing=False,
-            coalesce_streams=True,
-        )
-    except Exception as error:
-        return _line(error)
-    finally:
-        _close_loop()
-    return ""
-
-
-def _close_loop() -> None:
-    """Close the event loop that the notebook client opened for this thread and forgets with its sockets open."""
-    from jupyter_core.utils import ensure_event_loop
-
-    loop = ensure_event_loop()
-    if not loop.is_running():
-        loop.close()
 
 
 def _prepared(job: _Job) -> Any:
@@ -300,6 +279,7 @@ def _prepared(job: _Job) -> Any:
     import nbformat
 
     notebook = nbformat.read(job.source, as_version=4)
+    notebook.metadata[KEY] = about(job.run.notebook, job.run.parameters)
     at = [i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])]
     if job.changed:
         text = "\n".join(["# Parameters", *(f"{name} = {_literal(value)}" for name, value in job.changed.items())])
@@ -310,52 +290,3 @@ def _prepared(job: _Job) -> Any:
 
 def _literal(value: Any) -> str:
     return re.sub(r"(?<![\w'\"])(-?)(inf|nan)(?![\w'\"])", r'float("\1\2")', repr(value))
-
-
-def _settled(path: Path) -> str:
-    """The executed notebook without what differs between two runs: times, durations, random ids, the process id."""
-    import nbformat
-
-    notebook = nbformat.read(path, as_version=4)
-    notebook.metadata.pop("papermill", None)
-    for index, cell in enumerate(notebook.cells):
-        cell.metadata.pop("papermill", None)
-        cell.metadata.pop("execution", None)
-        if any(tag.startswith("papermill-") for tag in cell.metadata.get("tags", [])):
-            cell.id = f"error-{index}"
-    return _CELL_FILE.sub("", nbformat.writes(notebook)) + "\n"
-
-
-def _line(error: BaseException) -> str:
-    """An error in one line, with the cell that raised it."""
-    count, kind = getattr(error, "exec_count", None), getattr(error, "ename", type(error).__name__)
-    where = f"cell [{count}]: " if count else ""
-    return re.sub(r"\x1b\[[\d;]*m", "", " ".join(f"{where}{kind}: {getattr(error, 'evalue', error)}".split()))
-
-
-@cache
-def _papermill() -> Any:
-    os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # the kernel of this environment, not the user's
-    # One second of grammar compilation, for a format checker that no notebook needs.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    import papermill
-
-    return papermill
-
-
-@cache
-def _manager_class() -> type:
-    from jupyter_client.manager import AsyncKernelManager
-
-    class Manager(AsyncKernelManager):
-        """A kernel manager that `_kill_kernels` can find."""
-
-        async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]
-            _alive.add(self)
-            await super().start_kernel(**options)
-
-        async def cleanup_resources(self, restart: bool = False) -> None:  # type: ignore[override]
-            await super().cleanup_resources(restart)
-            _alive.discard(self)
-
-    return Manager

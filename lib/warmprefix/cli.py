@@ -13,11 +13,13 @@ from tqdm import tqdm
 
 import warmprefix
 from warmprefix import batch, calibrate, claims, cli_charge, gallery
+from warmprefix.atomic import write_text
 from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
 from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, print_json, print_table
 from warmprefix.errors import InputError
 from warmprefix.figures import save
 from warmprefix.request import Blocks
+from warmprefix.results import reported
 from warmprefix.tokens import Tokenizer
 
 
@@ -69,8 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--set", default="", metavar="NAME", help="a set of notebooks/params.yaml")
     sub.add_argument("-p", dest="texts", metavar="NAME=VALUE", action="append", default=[], help="one parameter")
     sub.add_argument("--grid", metavar="FILE", help="YAML: lists of values, every combination is run")
-    sub.add_argument("--workers", metavar="N", type=int, default=1, help="how many at once")
+    sub.add_argument("--workers", metavar="N", type=int, default=1, help="how many at once, here")
+    sub.add_argument("--scheduler", metavar="ADDRESS", default="", help="run on the workers of this Dask scheduler")
     sub.add_argument("--out", metavar="DIR", default="build/notebooks", help="where the executed notebooks go")
+
+    sub = verb("results", show_results, "what the runs in a folder found, one row a run")
+    sub.add_argument("out", metavar="DIR", nargs="?", default="build/notebooks", help="where `run` wrote to")
+    sub.add_argument("--csv", metavar="FILE", help="write every column to FILE")
 
     sub = verb("figures", figures, "draw the figures of the gallery")
     sub.add_argument("--out", metavar="DIR", default="figures", help="the folder to write to")
@@ -106,14 +113,29 @@ def run(options: argparse.Namespace) -> int:
         texts=options.texts,
         grid=batch.load_grid(options.grid) if options.grid else None,
         workers=options.workers,
+        scheduler=options.scheduler,
     )
     if options.json:
-        print_json([asdict(each) for each in runs])
+        print_json([asdict(each) | {"results": reported(each.path)} for each in runs])
     else:
         columns = ["notebook", "set", "status", "path", "error"]
         table = pd.DataFrame([asdict(each) for each in runs], columns=columns)
         print_table(table.assign(path=[_short(path) for path in table["path"]]))
     return batch.exit_code(runs)
+
+
+def show_results(options: argparse.Namespace) -> int:
+    """`warmprefix results`: the table of a batch; people see of the parameters those that differ."""
+    table = batch.results(options.out)
+    if options.csv:
+        write_text(options.csv, table.to_csv(index=False, lineterminator="\n"))
+    table = table.astype(object).where(table.notna(), None)
+    if options.json:
+        return print_json(table.to_dict("records"))
+    if len(table) == 1:
+        return print_table(table.T.reset_index(names="").rename(columns={0: "value"}))
+    differing = [name for name in table if table[name].astype(str).nunique() > 1 and name not in ("notebook", "path")]
+    return print_table(table[["notebook", *differing]])
 
 
 def _short(path: str) -> str:
