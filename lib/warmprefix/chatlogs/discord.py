@@ -101,7 +101,7 @@ def _message(record: Record) -> Message:
     id, content = author.identity("id"), record.text("content")
     names = (author.text(key, "") for key in ("nickname", "global_name", "name", "username"))
     return Message(
-        id=record.identity("id"),
+        id=record.identity("id", shared=False),
         author=id,
         text=content or _stand_in(record),
         created_at=(at := record.seconds("timestamp")),

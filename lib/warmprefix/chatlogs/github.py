@@ -128,7 +128,7 @@ def _message(record: Record, kind: str, number: str) -> Message:
     body = record.text("body", "").replace("\r\n", "\n")
     title = record.text("title", "") if kind == "issue" else ""
     answered = record.identity("in_reply_to_id", "")
-    id = number if kind == "issue" and number else record.identity("id", "") or record.place
+    id = number if kind == "issue" and number else record.identity("id", "", shared=False) or record.place
     return Message(
         id=f"{kind}-{id}",
         author=login,

@@ -47,7 +47,7 @@ def message(record: Record) -> Message:
         raise record.fault("mentions", "must be a list of ids, each a text")
     author = record.identity("author")
     return Message(
-        id=record.identity("id"),
+        id=record.identity("id", shared=False),
         author=author,
         text=record.text("text"),
         created_at=(at := record.seconds("created_at")),

@@ -87,7 +87,7 @@ def _take(record: Record, found: _Found, channel: str | None) -> None:
     elif "message" in record.fields and "create_at" in record.fields:
         room = record.identity("channel_id", "")
         if channel in (None, room):
-            found.rooms.setdefault(room, []).extend(_row(record, "user_id", record.identity("id"), found))
+            found.rooms.setdefault(room, []).extend(_row(record, "user_id", record.identity("id", shared=False), found))
     elif not isinstance(kind, str):
         raise InputError(record.file, record.place, "is no record of a Mattermost export", "is this the right format?")
 

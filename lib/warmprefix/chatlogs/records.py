@@ -38,12 +38,12 @@ class Record:
             raise self.fault(key, "is missing", "add it or drop the record")
         raise self.fault(key, f"must be a text, not {kind_of(value)}")
 
-    def identity(self, key: str, default: str | None = None) -> str:
-        """A text that many records share or that must not be empty: an id or a name."""
+    def identity(self, key: str, default: str | None = None, *, shared: bool = True) -> str:
+        """An id or a name, which must not be empty where it has no default; one that records share is kept once."""
         value = self.text(key, default)
         if not value and default is None:
             raise self.fault(key, "is empty", "add it or drop the record")
-        return sys.intern(value)
+        return sys.intern(value) if shared else value
 
     def flag(self, key: str) -> bool:
         """True or false; missing means false."""

@@ -109,7 +109,7 @@ def _message(record: Record, users: dict[str, _User]) -> Message | None:
     by_bot = by_bot or (user.bot if user else bool(bot))
     name = user.name if user else record.text("username", "") or _profile_name(record)
     author = author or bot or name or "unknown"
-    ts, root, edited = record.identity("ts"), record.identity("thread_ts", ""), record.inner("edited")
+    ts, root, edited = record.identity("ts", shared=False), record.identity("thread_ts", ""), record.inner("edited")
     return Message(
         id=ts,
         author=author,

@@ -130,7 +130,7 @@ def _checked(record: object, member: Member) -> Record:
 
 
 def _message(record: Record, people: _People, seen: dict[str, set[str]]) -> Message:
-    id, raw = record.identity("id"), record.text("content")
+    id, raw = record.identity("id", shared=False), record.text("content")
     if not id.isdecimal():
         raise record.fault("id", f"is no number: {id[:20]!r}", "is this the right format?")
     author = record.identity("sender_id" if "sender_id" in record.fields else "sender", "")
