@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from drawn import TINY
 
@@ -13,7 +14,9 @@ from warmprefix import chatlogs
 from warmprefix.channel import Channel, Message, gaps, mentions
 from warmprefix.delivery import Limits
 from warmprefix.ledger import COLUMNS, ledger, summary
+from warmprefix.request import Blocks
 from warmprefix.strategies import STRATEGIES
+from warmprefix.tokens import Tokenizer
 from warmprefix.watermark import STRICT
 
 CHANNEL = Channel.of("ch", [Message(f"m{i}", "ann", "x" * i, 60.0 * i) for i in range(40)])
@@ -87,6 +90,23 @@ def test_a_failed_turn_was_sent_but_is_no_part_of_what_follows(blocks):
     assert list(failed["total"])[:2] == list(sound["total"])[:2]
     assert failed["total"][2] < sound["total"][2] and failed["cached"][2] < failed["total"][1]
     assert list(failed["output"])[1] == 0
+
+
+def test_a_replay_that_remembers_few_texts_gives_the_same_table(blocks):
+    few = Blocks(Tokenizer(), keep=40)
+    for strategy in STRATEGIES.values():
+        for limits in (Limits(), Limits(None, 5, None)):
+            knobs = replace(strategy, limits=limits)
+            how = {"evict_at": {4, 9}, "fail_at": {1, 3, 6}}
+            tables = [ledger(CHANNEL, range(1, 40, 3), knobs, maker, TINY, **how) for maker in (few, blocks)]
+            pd.testing.assert_frame_equal(*tables)
+
+
+def test_cut_rows_are_counted_where_they_are_new(blocks):
+    short = replace(STRATEGIES["window"], limits=Limits(body=5))
+    table = ledger(CHANNEL, ASKING, short, blocks, TINY)
+    assert list(table["cut"])[:2] == [0, 9 - 6] and list(table["cut_chars"])[:2] == [0, 1 + 2 + 3]
+    assert set(run(blocks, "window")["cut"]) == {0}
 
 
 def test_the_summary_can_be_written_as_json(blocks):

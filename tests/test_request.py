@@ -114,3 +114,16 @@ def test_a_key_stands_for_the_bytes_and_nothing_else():
     assert row.key == system.key == hashlib.sha256(b"a\n").hexdigest()[:32] != other.key
     assert (row.tier, row.kind, system.tier, system.kind) == (MESSAGES, "row", SYSTEM, "system")
     assert blocks.text(row) == "a\n" and blocks.ids(row) == blocks.tokenizer.ids("a\n")
+
+
+def test_a_maker_that_keeps_few_texts_makes_the_same_blocks(monkeypatch):
+    tokenizer, encoded = Tokenizer(), []
+    encode = tokenizer._encode
+    monkeypatch.setattr(tokenizer, "_encode", lambda text: encoded.append(text) or encode(text))
+    few, all_of_them = Blocks(tokenizer, keep=2), Blocks(Tokenizer())
+    texts = ["a\n", "b\n", "a\n", "c\n", "a\n", "d\n", "e\n", "f\n", "a\n"]
+    assert made(few, texts) == made(all_of_them, texts)
+    assert encoded == ["a\n", "b\n", "c\n", "d\n", "e\n", "f\n", "a\n"]  # used again it stays, forgotten it comes anew
+    assert few.text(made(few, ["f\n"])[0]) == "f\n"
+    with pytest.raises(KeyError):
+        few.text(made(all_of_them, ["b\n"])[0])
