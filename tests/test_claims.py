@@ -28,7 +28,9 @@ def test_the_command_prints_a_row_a_number(capsys: pytest.CaptureFixture[str]) -
             values = row["measured"] if isinstance(row["measured"], list) else [row["measured"]]
             assert row["ok"] and all(row["low"] <= value <= row["high"] for value in values), row
         elif row["role"] == "predicted":
-            assert row["ok"] == (row["low"] <= row["published"] <= row["high"]), row
+            judged = row["published"] if claims.claim(row["id"]).banded else row["measured"]
+            assert row["ok"] == (row["low"] <= judged <= row["high"]), row
+            assert row["low"] <= row["published"] <= row["high"], row
             assert row["ok"], row
         else:
             assert row["ok"] is row["measured"] is None
@@ -65,6 +67,23 @@ def test_a_claim_that_does_not_hold_is_said_so(blocks: Blocks, monkeypatch: pyte
     assert "MISSES" in claims.readable(table.reset_index())["verdict"].tolist()
     monkeypatch.setattr(claims, "spread", lambda seeds, blocks: spread)
     assert cli.main(["claims"]) == 1
+
+
+def test_a_prediction_without_a_spread_is_judged_by_what_is_measured(blocks: Blocks) -> None:
+    measured = claims.measure(calibrate.published(), blocks)
+    table = claims.verdicts({**measured, "fanout": 0.25, "lookback.pair": 0.99}, [measured]).set_index("id")
+    assert not table.loc["fanout", "ok"] and not table.loc["lookback.pair", "ok"]
+    assert table.loc["fanout", ["low", "high"]].tolist() == pytest.approx([0.1945, 0.1955])
+    assert table.loc["read.price", "ok"] and not claims.claim("fanout").banded and claims.claim("new.window").banded
+
+
+def test_the_tools_are_claimed_as_published() -> None:
+    roles = {claim.id: claim.role for claim in claims.claims()}
+    assert {id for id, role in roles.items() if id.startswith("tools.") and role == claims.INPUT} == {
+        f"tools.{name}" for name in ("count", "full", "resident", "index", "deferred", "reduction")
+    }
+    for id in ("read.price", "off.identical", "lookback.single", "lookback.pair", "activation.prefix", "fanout"):
+        assert roles[id] == claims.PREDICTED
 
 
 def test_measured_values_follow_the_channel(blocks: Blocks) -> None:

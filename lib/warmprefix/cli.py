@@ -12,7 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import warmprefix
-from warmprefix import batch, calibrate, claims, cli_charge, gallery
+from warmprefix import batch, calibrate, claims, cli_charge, cli_tools, gallery
 from warmprefix.atomic import write_text
 from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
 from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, print_json, print_table
@@ -86,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
     sub = verb("generate", generate, "write a channel that meets the published inputs, and its replies")
     sub.add_argument("--seed", metavar="N", type=int, default=calibrate.SEED, help="the committed one when absent")
     sub.add_argument("--out", metavar="DIR", required=True, help="the folder to write to")
+
+    cli_tools.add_verbs(verb)
     return parser
 
 
@@ -100,7 +102,8 @@ def show_claims(options: argparse.Namespace) -> int:
         print_json(table.to_dict("records"))
     else:
         print_table(claims.readable(table))
-        print(f"\nlow and high: an input's tolerance; a prediction's 5-95 % band over {options.channels} channels")
+        print(f"\nlow and high: an input's tolerance; a prediction's 5-95 % band over {options.channels} channels,")
+        print("or its tolerance where no channel bears on it (tools, markers, trimming, fan-out)")
     return FINDINGS if (table["ok"] == False).any() else FINE  # noqa: E712  (`ok` is None where nothing is judged)
 
 

@@ -57,7 +57,7 @@ def claims_figure(
     """`00-claims`: each predicted figure and its band, as a multiple of the published value."""
     rows, holds = [], claims.verdicts(measured, spread).set_index("id")["ok"]
     for claim in claims.claims():
-        if claim.role == claims.PREDICTED and claim.published not in (0, 1):
+        if claim.banded and claim.published not in (0, 1):
             values = np.array([sample[claim.id] for sample in spread], float) / claim.published
             low, middle, high = np.percentile(values, [5, 50, 95])
             ours = measured[claim.id] / claim.published  # type: ignore[operator]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from warmprefix.harness.transcript import Piece, turn_starts
 from warmprefix.tools.catalogue import compact, token_count
@@ -34,14 +35,16 @@ def plan(pieces: Sequence[Piece], policy: Policy) -> tuple[Mapping[int, Piece], 
     reclaimed = 0
     for position, piece in enumerate(pieces[:stale]):
         if piece.kind == "tool_result" and not _STUB.fullmatch(piece.text):
-            stub = _stub(piece)
-            gain = token_count(piece.text) - token_count(stub.text)
+            stub, gain = _stub(piece)
             if gain > 0:
                 changes[position], reclaimed = stub, reclaimed + gain
     return (changes, reclaimed) if changes and reclaimed >= policy.threshold else ({}, 0)
 
 
-def _stub(piece: Piece) -> Piece:
-    text = f"[{token_count(piece.text)} tokens of old output removed; call the tool again for them]"
+@lru_cache(maxsize=100_000)  # every request asks again about every output that is still whole
+def _stub(piece: Piece) -> tuple[Piece, int]:
+    """What stands in an output's place, and the tokens that it gives back."""
+    tokens = token_count(piece.text)
+    text = f"[{tokens} tokens of old output removed; call the tool again for them]"
     call = piece.body.partition(',"content":')[0]
-    return replace(piece, body=f'{call},"content":{compact(text)}}}', text=text)
+    return replace(piece, body=f'{call},"content":{compact(text)}}}', text=text), tokens - token_count(text)

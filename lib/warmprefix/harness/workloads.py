@@ -90,8 +90,8 @@ def conversation(
     return sent, transcript
 
 
-def tool_turns(outputs: Sequence[int]) -> list[Delta]:
-    """Turns with one tool output each, of these many tokens; two requests a turn, to be trimmed or not.
+def tool_turns(outputs: Sequence[int], calls: int = 1) -> list[Delta]:
+    """Turns with tool output of these many tokens each, from so many calls; two requests a turn, to be trimmed or not.
 
     >>> [len(delta) for delta in tool_turns([100, 100])]
     [1, 2, 2, 2]
@@ -100,6 +100,6 @@ def tool_turns(outputs: Sequence[int]) -> list[Delta]:
     answer: list[Piece] = []
     for turn, tokens in enumerate(outputs):
         deltas.append((*answer, text_piece(USER, f"Please look at number {turn}.")))
-        deltas.append(parallel_calls(turn, 1, tokens))
+        deltas.append(parallel_calls(turn, calls, tokens // calls))
         answer = [text_piece(ASSISTANT, f"Number {turn} is in order.")]
     return deltas
