@@ -132,6 +132,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "nobody addressed": (["replay", SAMPLE], "--mention"),
     "no match": (["replay", SAMPLE, "--mention", "@nobody"], "@nobody"),
     "no such id": (["replay", SAMPLE, "--mention-id", "U1"], "U1"),
+    "an empty pattern": (["replay", SAMPLE, "--mention", ""], "every message"),
     "no pattern": (["replay", SAMPLE, "--mention", "("], "regular expression"),
     "an unknown agent": (["replay", SAMPLE, "--mention", "@claude", "--agent", "zed"], "zed"),
     "an eviction past the end": (["replay", SAMPLE, "--mention", "@claude", "--evict-at", "31"], "--evict-at 31"),

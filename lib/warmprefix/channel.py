@@ -159,6 +159,8 @@ def mentions(channel: Channel, patterns: Iterable[str] = (), targets: Iterable[s
 
 
 def _compiled(pattern: str) -> Callable[[str], object]:
+    if not pattern:
+        raise InputError("", "--mention ''", "is found in every message", "name how the agent is addressed")
     try:
         return re.compile(pattern).search
     except (re.error, OverflowError, RecursionError) as error:
