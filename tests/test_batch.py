@@ -316,3 +316,14 @@ def test_a_killed_or_interrupted_batch_leaves_no_kernel_and_resumes(tmp_path: Pa
     (tmp_path / "go").touch()
     assert [each.status for each in batch.run(out=tmp_path / "out", folder=tmp_path)] == ["cached", "done"]
     assert not list((tmp_path / "out").glob("*.failed.ipynb")), "what failed before is there whole now"
+
+
+def test_the_figures_of_a_turned_knob_go_beside_their_notebook(tmp_path: Path) -> None:
+    source = batch.NOTEBOOKS / "30_strategies.ipynb"
+    plain, turned, told = (
+        batch._plan([source], tmp_path, batch.NOTEBOOKS, "", {}, texts, {})[0].run
+        for texts in ([], ["evict_at=7"], ["evict_at=7", "figures=here"])
+    )
+    assert plain.parameters["figures"] == "../build/figures"
+    assert (batch.NOTEBOOKS / turned.parameters["figures"]).resolve() == Path(turned.path).with_suffix("").resolve()
+    assert told.parameters["figures"] == "here"

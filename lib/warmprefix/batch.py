@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -194,8 +195,15 @@ def _plan(
             # Through repr, since 1 == 1.0 == True and each makes another notebook.
             changed = {name: value for name, value in full.items() if repr(value) != repr(known[name].value)}
             target = out / f"{path.stem}-{_digest(path, full, library)}.ipynb"
+            if _WRITTEN in known and (grid or texts) and not _names_figures(values, texts, grid):
+                full[_WRITTEN] = changed[_WRITTEN] = os.path.relpath(target.with_suffix(""), folder)
             jobs.append(_Job(path, Run(path.stem, set_name, full, "planned", str(target)), changed))
     return list({job.run.path: job for job in jobs}.values())
+
+
+def _names_figures(values: Mapping[str, Any], texts: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether the caller says where figures go; else those of a turned knob would be drawn over the published ones."""
+    return _WRITTEN in {*values, *grid, *(text.partition("=")[0].strip() for text in texts)}
 
 
 def _digest(path: Path, values: Mapping[str, Any], library: str) -> str:
