@@ -10,9 +10,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 BUILD := build
+CHROMIUM ?= chromium
 
 .DEFAULT_GOAL := all
-.PHONY: all default test test-slow referees lab run figures check-figures lint bench data lock help clean clean-all
+.PHONY: all default test test-slow test-browser referees lab run figures check-figures lint bench data lock help clean clean-all
 .DELETE_ON_ERROR:
 
 all: run  ## set up, run all notebooks with the set `publish`, draw the figures, print the claims (the default)
@@ -29,13 +30,21 @@ all: run  ## set up, run all notebooks with the set `publish`, draw the figures,
 default: all  ## the same as `make` alone
 
 test: $(READY)  ## run the tests
-	$(PY) -m pytest -rs -m "not slow"
+	$(PY) -m pytest -rs -m "not slow and not browser"
 
 test-slow: $(READY)  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
 referees: $(BUILD)/referees/.ready  ## check the cache models against real engines, installed apart into build/referees
 	REFEREES=$(<D) $(PY) -m pytest tests/referees
+
+test-browser: $(READY)  ## drive the notebooks in a headless browser (needs chromium)
+	@lacks=; \
+	$(PY) -c 'import playwright' 2>/dev/null || lacks="playwright ($(PY) -m pip install playwright)"; \
+	command -v '$(CHROMIUM)' >/dev/null || lacks="$${lacks:+$$lacks and }chromium (sudo apt-get install chromium, or \
+	CHROMIUM=/path/to/it)"; \
+	test -z "$$lacks" || { echo "test-browser lacks $$lacks" >&2; exit 1; }
+	CHROMIUM='$(CHROMIUM)' $(PY) -m pytest -m browser
 
 lab: $(READY)  ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --notebook-dir=notebooks $$([ "$$(id -u)" != 0 ] || echo --allow-root)

@@ -186,7 +186,7 @@ def test_a_broken_log_names_file_and_place(
 
 
 def test_the_module_runs_and_a_closed_pipe_is_no_error() -> None:
-    command = f"{sys.executable} -m warmprefix replay '{SAMPLE}' --mention @claude --json | head -n 1"
+    command = f"'{sys.executable}' -m warmprefix replay '{SAMPLE}' --mention @claude --json | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "{\n" and done.stderr == ""
 

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -100,11 +101,25 @@ def test_make_help_prints_every_target() -> None:
     assert set(phony.split()) == targets()
 
 
-def test_ci_runs_the_test_command_of_the_readme() -> None:
+def test_ci_runs_the_test_command_of_the_readme_and_the_browser() -> None:
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111, "not executable"
-    assert script.read_text().splitlines()[-1] == "make test"
-    assert not README.exists() or "make test" in read("README.md")
+    lines = script.read_text().splitlines()
+    assert "set -euo pipefail" in lines, "the first failure is the result"
+    assert [line for line in lines if line.startswith("make")] == ["make test", "make test-browser"]
+    assert lines[-1] == "make test-browser"
+    assert not README.exists() or "`make test`" in read("README.md")
+
+
+def test_what_the_browser_test_lacks_is_said_in_one_line() -> None:
+    # With the environment taken for ready, its Python is ours, and a browser that nobody has.
+    settings = ["READY=Makefile", f"PY={sys.executable}", "CHROMIUM=no-such-browser"]
+    done = subprocess.run(["make", "-s", "test-browser", *settings], cwd=ROOT, capture_output=True, text=True)
+    said = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
+    assert (
+        done.returncode and len(said) == 1 and said[0].startswith("test-browser lacks chromium (sudo apt-get install")
+    )
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "lib").rglob("*.py")), ids=lambda path: path.name)

@@ -37,7 +37,7 @@ _NAMES: tuple[tuple[str, ...], ...] = (
     ("window", "duplicated", "write", "every turn", "status head", "each turn"),
     ("watermark", "cached", "read", "measured", "status tail", "each day", "12 rows"),
     ("unstable", "uncached", "cold", "evicted", "status system", "each minute", "pressure", "few rows", "recommended"),
-    ("status tool", "new", "warm", "strict", "deferred", "each hour", "meeting", "some rows"),
+    ("status tool", "new", "warm", "strict", "deferred", "each hour", "meeting", "some rows", "chosen"),
     ("snapshot", "unshown", "restored", "faithful", "resident", "idle", "forum", "many rows"),
     ("prefix", "system", "tools", "turns", "on join or leave", "community", "all rows"),
     ("published", "band", "other", "limit"),
@@ -149,6 +149,12 @@ def save(drawing: Drawing, folder: str | Path, *, png: bool = True) -> Figure:
     for ending, body in files.items():
         atomic.write_bytes(figure.path(ending), body)
     return figure
+
+
+def svg(drawing: Drawing, theme: str = "light") -> str:
+    """The picture for one theme as SVG text, saved nowhere."""
+    ((_, body),) = _drawn(drawing, style(theme), png=False)
+    return body.decode()
 
 
 def _plain(value: Any) -> Any:

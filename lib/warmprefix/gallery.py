@@ -192,14 +192,11 @@ def _draw_mention(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
 
 def cumulative_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
     """`30-cumulative-input`: input tokens so far, all of them and those that no cache held."""
-    data = pd.DataFrame({"mention": next(iter(tables.values()))["turn"]})
-    for name, table in tables.items():
-        data[f"{name} input"] = table["total"].cumsum()
-        data[f"{name} uncached"] = table["new"].cumsum()
+    data = cumulative(tables)
     last = data.iloc[-1]
     return Drawing(
         "30-cumulative-input",
-        _draw_cumulative,
+        draw_cumulative,
         data=data,
         alt="Cumulative input and cumulative uncached input by mention for "
         + ", ".join(
@@ -216,7 +213,17 @@ def cumulative_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
     )
 
 
-def _draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+def cumulative(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """By mention, each table's columns `NAME input` and `NAME uncached`: tokens so far."""
+    data = pd.DataFrame({"mention": next(iter(tables.values()))["turn"]})
+    for name, table in tables.items():
+        data[f"{name} input"] = table["total"].cumsum()
+        data[f"{name} uncached"] = table["new"].cumsum()
+    return data
+
+
+def draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
+    """Draw the table of `cumulative`: all input on the left, uncached input on the right."""
     panels = canvas.subplots(1, 2, sharey=True)
     for axes, what in zip(panels, ("input", "uncached"), strict=True):
         ends = {}
