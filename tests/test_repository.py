@@ -106,7 +106,7 @@ def test_ci_runs_the_test_command_of_the_readme_and_the_browser() -> None:
     assert script.stat().st_mode & 0o111, "not executable"
     lines = script.read_text().splitlines()
     assert "set -euo pipefail" in lines, "the first failure is the result"
-    assert [line for line in lines if line.startswith("make")] == ["make test", "make test-browser"]
+    assert [line for line in lines if line.startswith("make")] == ["make test", "make referees", "make test-browser"]
     assert lines[-1] == "make test-browser"
     assert not README.exists() or "`make test`" in read("README.md")
 
