@@ -13,7 +13,7 @@ BUILD := build
 CHROMIUM ?= chromium
 
 .DEFAULT_GOAL := all
-.PHONY: all default test test-slow test-browser referees lab run figures check-figures lint bench data lock help clean clean-all
+.PHONY: all default test test-slow test-browser referees lab run sweep figures check-figures lint bench data lock help clean clean-all
 .DELETE_ON_ERROR:
 
 all: run  ## set up, run all notebooks with the set `publish`, draw the figures, print the claims (the default)
@@ -51,6 +51,9 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 
 run: $(READY)  ## execute notebooks into build/notebooks: make run NB=30 SET=smoke WORKERS=1
 	$(PY) -m warmprefix run $(NB) --set $(SET) --workers $(WORKERS)
+
+sweep: $(READY)  ## run every sweep in its set `publish`, each on two processes (minutes)
+	$(PY) -m warmprefix run 40 45 50 97 --set publish --workers 1
 
 figures: $(READY)  ## draw the published figures anew into figures/
 	$(PY) -m warmprefix figures --out figures

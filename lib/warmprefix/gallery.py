@@ -11,12 +11,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from warmprefix import calibrate, claims
+from warmprefix import calibrate, claims, studies
 from warmprefix.anatomy import LOOKS, anatomy
 from warmprefix.calibrate import Sample
 from warmprefix.delivery import Limits
 from warmprefix.errors import InputError
 from warmprefix.figures import Drawing, Style, from_zero, label_ends, name_axes
+from warmprefix.gallery_knobs import break_even_figure, limits_figure
+from warmprefix.gallery_sweeps import points_figure
 from warmprefix.ledger import ledger
 from warmprefix.request import Blocks
 from warmprefix.simulate import Step, simulate
@@ -40,6 +42,13 @@ def drawings(channels: int = 100) -> list[Drawing]:
         cumulative_figure(tables),
         eviction_figure(sample, blocks, 15),
         ablation_figure(ablation(sample, blocks)),
+        points_figure(studies.evictions(sample)),
+        limits_figure(studies.limits([sample], studies.ROWS, studies.BODIES, studies.FETCHED)),
+        break_even_figure(
+            studies.one_change(sample),
+            studies.status_changes(sample, studies.DRAWS, studies.DRAWN_FROM),
+            int(tables["watermark"]["row_tokens"].sum()),
+        ),
     ]
 
 

@@ -5,8 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from warmprefix.figures import Drawing, Style, label_ends, name_axes
-from warmprefix.gallery import SEEDS
-from warmprefix.gallery_sweeps import with_room
+from warmprefix.gallery_sweeps import SEEDS, with_room
 from warmprefix.status import EACH_TURN, MEMBERS, RATES
 from warmprefix.studies import break_even
 
@@ -30,7 +29,7 @@ def limits_figure(table: pd.DataFrame, samples: int = 1) -> Drawing:
         "against characters never delivered; the published setting is marked.",
         caption=f"{len(data)} settings of row limit, body limit and rows fetched (watermark, {samples} "
         f"channel{'s' if samples > 1 else ''}), with the front of each panel. The published 12 / 600 / 30 takes "
-        f"{ours['total']:,} tokens; losing no more characters takes at least {alike:,}. From there, to show every row "
+        f"{ours['total']:,} tokens; losing no more characters takes at least {alike:,}. To show every row as well "
         f"costs {every_row / ours['total'] - 1:+.1%}, to deliver every character {whole / ours['total'] - 1:+.1%}.",
         parameters={"samples": samples},
         seeds=SEEDS if samples == 1 else list(range(samples)),
@@ -190,7 +189,7 @@ def break_even_figure(one: pd.DataFrame, many: pd.DataFrame, text_tokens: int) -
     single = one.rename(columns={"mention": "x", "extra": "p50"}).assign(panel="one change")
     data = pd.concat([single, data[data["x"] > 0]], ignore_index=True).assign(text=text_tokens)
     dearer = one.loc[one["extra"] >= text_tokens, "mention"]
-    even, turns = break_even(many, text_tokens), int(many["changes"].max()) + 1
+    even, turns = break_even(one, many, text_tokens), int(many["changes"].max()) + 1
     said = f"from mention {dearer.iloc[0]} on" if len(dearer) else "at no mention"
     return Drawing(
         "50-break-even",

@@ -135,8 +135,8 @@ def tokenizer_figure(table: pd.DataFrame) -> Drawing:
         data=data,
         alt=f"Four ratios under {len(data)} tokenizers; within each panel they nearly coincide.",
         caption=f"The results under {len(data)} tokenizers; median and 10-90 % over {table['seed'].nunique()} "
-        f"channels. Absolute totals differ by up to {totals.max() / totals.min() - 1:.1%}, no median ratio by more than {off:.1%} "
-        f"from {first['encoding']}'s.",
+        f"channels. Absolute totals differ by up to {totals.max() / totals.min() - 1:.1%}, no median ratio by more "
+        f"than {off:.1%} from {first['encoding']}'s.",
         parameters={"encodings": data["encoding"].tolist()},
         seeds=sorted(int(seed) for seed in table["seed"].unique()),
         height=330,
@@ -175,10 +175,10 @@ def closed_form_figure(table: pd.DataFrame) -> Drawing:
         _draw_closed_form,
         data=data,
         alt="The departure in percent by mention: up to a tenth at the first mentions, then near zero.",
-        caption="Cumulative input against prefix·n + growth·n(n+1)/2, the prefix known and the growth fitted to each "
-        f"channel; median and 10-90 % over {table['seed'].nunique()} channels. The watermark departs by more than 2 % "
-        f"up to mention {last}, where the first snapshot of twelve rows weighs. Cut at an eviction before mention 15 and "
-        f"nothing fitted again, the form is {evicted['window']:+.1%} (window) and {evicted['watermark']:+.1%} "
+        caption="Cumulative input against prefix·n + growth·n(n+1)/2, the prefix known and the growth fitted to "
+        f"each channel; median and 10-90 % over {table['seed'].nunique()} channels. The watermark departs by more than "
+        f"2 % up to mention {last}, where the first snapshot of twelve rows weighs. Cut at an eviction before mention "
+        f"15 and nothing fitted again, the form is {evicted['window']:+.1%} (window) and {evicted['watermark']:+.1%} "
         "(watermark) off.",
         parameters={},
         seeds=sorted(int(seed) for seed in table["seed"].unique()),
@@ -194,7 +194,7 @@ def _draw_closed_form(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     axes.axhline(0.0, color=look.ink, linewidth=0.8)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:+.0%}" if value else "0")
     axes.set_xlim(1, len(data))
-    name_axes(axes, ("mention", "count"), ("simulated over closed form", "% of cumulative input"))
+    name_axes(axes, ("mention", "count"), ("over the closed form", "% of input so far"))
     label_ends(axes, {name: float(data[f"{name} p50"].iloc[-1]) for name in STABLE}, look)
 
 

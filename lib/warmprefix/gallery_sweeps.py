@@ -6,12 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
-from warmprefix import claims
+from warmprefix import calibrate, claims
 from warmprefix.claims import EVICTED
 from warmprefix.clock import IDLE, PRESSURE
 from warmprefix.figures import Drawing, Style, from_zero, label_ends, name_axes
-from warmprefix.gallery import SEEDS
 from warmprefix.studies import STABLE
+
+SEEDS = [calibrate.SEED]
 
 
 def points_figure(table: pd.DataFrame) -> Drawing:

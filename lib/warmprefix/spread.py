@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -12,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from warmprefix import calibrate, claims
+from warmprefix import burstlaw, calibrate, claims
 from warmprefix.brief import brief
+from warmprefix.bursts import draw
 from warmprefix.calibrate import PUBLISHED, Sample
 from warmprefix.channel import Channel, mentions
 from warmprefix.errors import InputError
@@ -24,7 +23,6 @@ from warmprefix.strategies import STRATEGIES
 from warmprefix.sweep import measure, memo, ran
 
 PUBLISHED_LAW = "published"
-_LAWS, _DRAWS = "warmprefix.burstlaw", "warmprefix.bursts"
 LEAD = PUBLISHED.lead  # rows before the first mention
 FIGURES = (
     "share.window",
@@ -41,8 +39,12 @@ FIGURES = (
 
 
 def laws() -> tuple[str, ...]:
-    """The published law, and the burst laws of public logs where this version has them."""
-    return PUBLISHED_LAW, *(import_module(_LAWS).names() if find_spec(_LAWS) else ())
+    """The published law and the burst laws of public logs.
+
+    >>> laws()
+    ('published', 'meeting', 'forum', 'community')
+    """
+    return PUBLISHED_LAW, *burstlaw.names()
 
 
 @lru_cache(maxsize=1024)
@@ -60,7 +62,7 @@ def drawn(law: str, seed: int, turns: int = 30) -> Sample:
     where: tuple[int, ...] = ()
     while len(where) < turns:
         rows *= 2
-        channel = import_module(_DRAWS).draw(import_module(_LAWS).law(law), rows, rng, agent_rows=False)
+        channel = draw(burstlaw.law(law), rows, rng, agent_rows=False)
         where = tuple(position for position in mentions(channel, [HANDLE]) if position >= LEAD)[:turns]
     first = where[0] - LEAD
     kept = Channel.of(channel.id, channel.messages[first : where[-1] + 1])

@@ -22,6 +22,11 @@ from warmprefix.strategies import STRATEGIES
 from warmprefix.sweep import grid, measure, memo, sweep
 
 STABLE = ("window", "watermark")
+# The grid of the published figure of limits, and the draws of that of a status line.
+ROWS = (2, 4, 6, 8, 10, 12, 16, 20, None)
+BODIES = (100, 200, 300, 600, 1000, 2000, None)
+FETCHED = (5, 10, 20, 30, None)
+DRAWS, DRAWN_FROM = 20, 50
 
 
 def evictions(sample: Sample, most: int = 1, executor: Executor | None = None) -> pd.DataFrame:
@@ -207,11 +212,12 @@ def _ticking(channel: Channel) -> Channel:
     return Channel.of(channel.id, (replace(row, created_at=float(row.position)) for row in channel.messages))
 
 
-def break_even(table: pd.DataFrame, text_tokens: int) -> float:
-    """How many changes make a line in front cost as much uncached input as all channel text, from `status_changes`.
+def break_even(one: pd.DataFrame, many: pd.DataFrame, text_tokens: int) -> float:
+    """How many changes make a line in front cost as much uncached input as all channel text.
 
-    Between two whole numbers, by a straight line through the medians over the draws; NaN where even a change at every
-    mention costs less.
+    `one` is from `one_change`, `many` from `status_changes`. Between whole numbers by a straight line: one change costs
+    the mean over all mentions, more the median over the draws; NaN where even a change at every mention costs less.
     """
-    extra = table.groupby("changes")["uncached"].median() - table.loc[table["changes"] == 0, "uncached"].iloc[0]
+    extra = many.groupby("changes")["uncached"].median() - many.loc[many["changes"] == 0, "uncached"].iloc[0]
+    extra[1] = one["extra"].mean()
     return float(np.interp(text_tokens, extra, extra.index)) if extra.max() >= text_tokens else float("nan")
