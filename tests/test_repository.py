@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -113,7 +114,7 @@ def test_ci_runs_the_test_command_of_the_readme_and_the_browser() -> None:
 
 def test_what_the_browser_test_lacks_is_said_in_one_line() -> None:
     # With the environment taken for ready, its Python is ours, and a browser that nobody has.
-    settings = ["READY=Makefile", f"PY={sys.executable}", "CHROMIUM=no-such-browser"]
+    settings = ["-o", ".venv/.ready", f"PY={shlex.quote(sys.executable)}", "CHROMIUM=no-such-browser"]
     done = subprocess.run(["make", "-s", "test-browser", *settings], cwd=ROOT, capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
     assert (
