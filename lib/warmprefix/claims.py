@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from warmprefix import calibrate
+from warmprefix import calibrate, claims_providers
 from warmprefix.calibrate import BURST, PUBLISHED, Sample
 from warmprefix.channel import gaps
 from warmprefix.datafiles import read_data
@@ -36,6 +36,7 @@ class Claim:
     within: float = 0.0
     margin: float | None = None
     step: float | None = None
+    assumed: str = ""
 
     @property
     def banded(self) -> bool:
@@ -97,6 +98,7 @@ def measure(sample: Sample, blocks: Blocks) -> dict[str, Value]:
     early, early_marked = (table[table["turn"].isin(BURST)] for table in (window, watermark))
     return {
         **claims_tools.measure(),
+        **claims_providers.measured(),
         **_of_the_channel(sample),
         **_of_the_texts(sample, blocks),
         "block.window": float(early["row_tokens"].mean()),
@@ -122,7 +124,7 @@ def measure(sample: Sample, blocks: Blocks) -> dict[str, Value]:
 
 def spread(seeds: Iterable[int], blocks: Blocks) -> list[dict[str, Value]]:
     """What the channels of these seeds give, each of them meeting the published inputs."""
-    return [measure(calibrate.sample(seed, blocks), blocks) for seed in seeds]
+    return [{**measure(calibrate.sample(seed, blocks), blocks), **claims_providers.drawn(seed)} for seed in seeds]
 
 
 def _of_the_channel(sample: Sample) -> dict[str, Value]:
@@ -221,6 +223,8 @@ def _written(claim: Claim, value: Value | None) -> str:
         return ""
     if isinstance(value, tuple):
         return " to ".join(_written(claim, each) for each in value)
+    if claim.kind == "usd":
+        return f"{value:.3g}"
     if claim.kind in ("share", "seconds"):
         return f"{round(value, 2) + 0.0:.2f}"  # no minus before a zero
     return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:.1f}"

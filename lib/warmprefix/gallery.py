@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from warmprefix import calibrate, claims, studies
+from warmprefix import calibrate, claims, gallery_providers, studies
 from warmprefix.anatomy import LOOKS, anatomy
 from warmprefix.calibrate import Sample
 from warmprefix.delivery import Limits
@@ -49,6 +49,7 @@ def drawings(channels: int = 100) -> list[Drawing]:
             studies.status_changes(sample, studies.DRAWS, studies.DRAWN_FROM),
             int(tables["watermark"]["row_tokens"].sum()),
         ),
+        *gallery_providers.drawings(sample, blocks),
     ]
 
 
@@ -66,7 +67,7 @@ def claims_figure(
     """`00-claims`: each predicted figure and its band, as a multiple of the published value."""
     rows, holds = [], claims.verdicts(measured, spread).set_index("id")["ok"]
     for claim in claims.claims():
-        if claim.banded and claim.published not in (0, 1):
+        if claim.banded and claim.published not in (0, 1) and not claim.assumed:
             values = np.array([sample[claim.id] for sample in spread], float) / claim.published
             low, middle, high = np.percentile(values, [5, 50, 95])
             ours = measured[claim.id] / claim.published  # type: ignore[operator]
