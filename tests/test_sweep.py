@@ -18,6 +18,7 @@ from warmprefix.errors import InputError
 from warmprefix.ledger import ledger, summary
 from warmprefix.parameters import parameters
 from warmprefix.request import Blocks
+from warmprefix.simulate import forever_unshown, simulate
 from warmprefix.strategies import STRATEGIES
 from warmprefix.sweep import COLUMNS, Serial, grid, measure, sweep, workers
 
@@ -154,12 +155,15 @@ def test_a_cold_turn_is_taken_apart_without_a_rest(sample: calibrate.Sample) -> 
     assert parts[1:].tolist() == cold[2:].tolist()
 
 
-def test_limits_and_their_front(sample: calibrate.Sample) -> None:
+def test_limits_and_their_front(sample: calibrate.Sample, blocks: Blocks) -> None:
     table = studies.limits([sample], (4, 12, None), (200, 600, None), (10, 30, None))
     free = table[table[["rows", "body", "fetch"]].isna().all(axis=1)].iloc[0]
     assert (free["unshown"], free["cut_chars"], free["lost_chars"]) == (0, 0, 0)
     ours = table[(table["rows"] == 12) & (table["body"] == 600) & (table["fetch"] == 30)].iloc[0]
     assert ours["unshown"] == claim("unshown").published
+    steps = list(simulate(sample.channel, sample.mentions, STRATEGIES["watermark"], blocks, sample.setting))
+    never = [sample.channel.messages[i].text for i in forever_unshown(sample.channel, sample.mentions, steps)]
+    assert ours["lost_chars"] == ours["cut_chars"] + sum(map(len, never)) > ours["cut_chars"]
     texts = [sample.channel.messages[position].text for position in range(sample.mentions[-1])]
     assert ours["cut_chars"] == sum(max(len(text) - 600, 0) for text in texts), "each long row is shown once"
     for _, point in table[~table["front_rows"]].iterrows():

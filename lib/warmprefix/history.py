@@ -47,7 +47,7 @@ class _Talk:
             self.session, self.log, self.taken = step.session, Log(), 0
         added = wire.stop - len(step.parts)
         self.log.extend(wire.log.blocks[self.taken : added])
-        self.taken = added if step.failed else wire.stop
+        self.taken = wire.stop  # a failed turn has no reply, so nothing lies between it and the next
 
     def sent(self, step: Step, parts: Sequence[Block], output: int) -> Step:
         """The step as it is sent in this conversation."""
