@@ -87,8 +87,8 @@ def pairs_figure(table: pd.DataFrame) -> Drawing:
         "40-eviction-pairs",
         _draw_pairs,
         data=data,
-        alt="A square of every pair of evictions: the watermark above the diagonal, the window below; deepest in colour "
-        "where the run is cut into thirds.",
+        alt="A square of every pair of evictions: the watermark above the diagonal, the window below, deepest in "
+        "colour where the run is cut into thirds.",
         caption=f"Two evictions, all {len(data) // 2} pairs: the run's whole input as a share of the kept session's, "
         "watermark above the diagonal, window below. It is least when the run is cut into thirds: before mentions "
         f"{said}.",
