@@ -116,7 +116,7 @@ def test_what_the_browser_test_lacks_is_said_in_one_line() -> None:
     # With the environment taken for ready, its Python is ours, and a browser that nobody has.
     settings = ["-o", ".venv/.ready", f"PY={shlex.quote(sys.executable)}", "CHROMIUM=no-such-browser"]
     done = subprocess.run(["make", "-s", "test-browser", *settings], cwd=ROOT, capture_output=True, text=True)
-    said = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
+    said = [line for line in done.stderr.splitlines() if not re.match(r"make(\[\d+\])?:", line)]
     assert (
         done.returncode and len(said) == 1 and said[0].startswith("test-browser lacks chromium (sudo apt-get install")
     )
