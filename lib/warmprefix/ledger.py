@@ -1,11 +1,13 @@
 """One tidy table, one row a turn, and its sums."""
 
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from warmprefix.caches.ideal import IdealPrefix
@@ -41,7 +43,8 @@ COLUMNS = {
     "unshown": "rows since the previous mention that no turn ever shows or addresses",
     "turns_left": "turns until the context limit, at the session's mean growth so far",
 }
-PART = 4096  # rows of the table that are objects at a time
+_NO_COUNTS = ("strategy", "message_id", "at", "session", "cold", "failed")
+_ADDED = ("shown", "duplicated", "unshown", "shown_chars", "duplicated_tokens")
 
 
 def ledger(
@@ -60,19 +63,15 @@ def ledger(
     `context_limit` is in tokens; the other parameters are those of `simulate.simulate`.
     """
     steps = simulate(channel, mentions, strategy, blocks, setting, evict_at=evict_at, fail_at=fail_at)
-    rows: list[dict[str, Any]] = []
-    parts: list[pd.DataFrame] = []
+    # Numbers as objects, for as many turns as a long channel has, would weigh as much as its rows.
+    columns: dict[str, Any] = {name: [] if name in _NO_COUNTS else array("q") for name in COLUMNS}
 
     def note(row: dict[str, Any]) -> None:
-        if len(rows) == PART:
-            parts.append(pd.DataFrame(rows))
-            rows.clear()
-        rows.append(row)
+        for name, value in row.items():
+            columns[name].append(value)
 
-    unshown = _unshown(steps, channel, mentions, strategy, blocks, context_limit, note)
-    parts.append(pd.DataFrame(rows, columns=pd.Index(COLUMNS)))
-    table = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
-    return table.assign(unshown=unshown)
+    columns["unshown"] = array("q", _unshown(steps, channel, mentions, strategy, blocks, context_limit, note))
+    return pd.DataFrame({name: each if name in _NO_COUNTS else np.array(each) for name, each in columns.items()})
 
 
 def records(
