@@ -191,10 +191,13 @@ def test_the_sets_fit_the_parameters(path: Path) -> None:
 @pytest.mark.skipif(not NOTEBOOKS, reason="there is no notebook yet")
 def test_every_notebook_runs_with_the_set_smoke(tmp_path: Path) -> None:
     from warmprefix import batch
+    from warmprefix.results import reported
 
     runs = batch.run(out=tmp_path, set_name="smoke", workers=2)
     assert [each.notebook for each in runs] == [path.stem for path in NOTEBOOKS]
     assert not [f"{each.notebook}: {each.error}" for each in runs if each.status != "done"]
+    assert not [each.notebook for each in runs if not reported(each.path)], "a batch wants numbers: results.report"
+    assert not [each.notebook for each in runs if "jupyter.widget" in Path(each.path).read_text(encoding="utf-8")]
 
 
 def linked() -> list[str]:

@@ -15,7 +15,8 @@ from warmprefix.results import MIME, report, reported
 DECLARED = """\
 limit: int | None = 12  # rows
 share: float = 0.5  # of the input
-names: tuple[str, ...] = ("window",)"""
+names: tuple[str, ...] = ("window",)
+figures: str = "drawn"  # folder for the figures"""
 CODE = """\
 from warmprefix.results import report
 assert limit != 3, "three is\\ntoo few"
@@ -25,7 +26,7 @@ report({"window": {"turns": 10 * (limit or 100)}, "share": share})"""
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("batch")
-    write(folder, "10_a", DECLARED, CODE, "report({'other': [1, len(names)]})")
+    write(folder, "10_a", DECLARED, CODE, "report({'other': [1, len(names)]})", "figures")
     grid = {"limit": [20, 3, None], "share": [math.inf], "names": [["x", "y"]]}
     runs = batch.run(out=folder / "out", folder=folder, grid=grid, workers=2)
     assert [each.status for each in runs] == ["done", "failed", "done"]
@@ -36,7 +37,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_batch_is_one_table(out: Path) -> None:
     table = batch.results(out)
     assert list(table) == [
-        *("notebook", "status", "limit", "names", "share"),
+        *("notebook", "status", "figures", "limit", "names", "share"),
         *("reported.share", "window.turns", "other", "path", "error"),
     ]
     by_limit = table.set_index("limit")
@@ -55,11 +56,15 @@ def test_the_command_line_prints_the_same(out: Path, tmp_path: Path, capsys: pyt
         (tmp_path / "table.csv")
         .read_text()
         .splitlines()[0]
-        .startswith("notebook,status,limit,names,share,reported.share,window.turns")
+        .startswith("notebook,status,figures,limit,names,share,reported.share,window.turns")
     )
     assert cli.main(["results", str(out)]) == 0
     shown = capsys.readouterr().out
-    assert "1000" in shown and "share" not in shown.splitlines()[0].replace("reported.share", ""), "what differs"
+    assert (
+        "1000" in shown
+        and "figures" not in shown
+        and "share" not in shown.splitlines()[0].replace("reported.share", "")
+    ), "what differs"
 
 
 def test_of_equal_runs_the_newest_counts(out: Path, tmp_path: Path) -> None:
@@ -67,7 +72,9 @@ def test_of_equal_runs_the_newest_counts(out: Path, tmp_path: Path) -> None:
     text = path.read_text()
     for name, turns, second in [("10_a-old", 1, 10), ("10_a-new", 2, 20), ("10_a-also-old", 3, 15)]:
         copy = tmp_path / f"{name}.ipynb"
-        copy.write_text(text.replace('"turns": 200', f'"turns": {turns}'))
+        copy.write_text(
+            text.replace('"turns": 200', f'"turns": {turns}').replace('"figures": "', f'"figures": "{name}')
+        )
         os.utime(copy, (second, second))
     assert batch.results(tmp_path)["window.turns"].tolist() == [2]
 

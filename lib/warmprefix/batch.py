@@ -20,7 +20,7 @@ from warmprefix import atomic, kernels
 from warmprefix.errors import InputError
 from warmprefix.executors import Cluster
 from warmprefix.parameters import Parameter, cells, checked, parameters, suggestion, tags
-from warmprefix.results import KEY, about, results
+from warmprefix.results import KEY, WRITTEN, about, results
 
 __all__ = [
     "NOTEBOOKS",
@@ -38,7 +38,6 @@ __all__ = [
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 _INJECTED = "injected-parameters"
-_WRITTEN = "figures"  # the parameter that names where a notebook writes, in every notebook that does
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +194,15 @@ def _plan(
             # Through repr, since 1 == 1.0 == True and each makes another notebook.
             changed = {name: value for name, value in full.items() if repr(value) != repr(known[name].value)}
             target = out / f"{path.stem}-{_digest(path, full, library)}.ipynb"
-            if _WRITTEN in known and (grid or texts) and not _names_figures(values, texts, grid):
-                full[_WRITTEN] = changed[_WRITTEN] = os.path.relpath(target.with_suffix(""), folder)
+            if WRITTEN in known and (grid or texts) and not _names_figures(values, texts, grid):
+                full[WRITTEN] = changed[WRITTEN] = os.path.relpath(target.with_suffix(""), folder)
             jobs.append(_Job(path, Run(path.stem, set_name, full, "planned", str(target)), changed))
     return list({job.run.path: job for job in jobs}.values())
 
 
 def _names_figures(values: Mapping[str, Any], texts: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> bool:
     """Whether the caller says where figures go; else those of a turned knob would be drawn over the published ones."""
-    return _WRITTEN in {*values, *grid, *(text.partition("=")[0].strip() for text in texts)}
+    return WRITTEN in {*values, *grid, *(text.partition("=")[0].strip() for text in texts)}
 
 
 def _digest(path: Path, values: Mapping[str, Any], library: str) -> str:
@@ -212,7 +211,7 @@ def _digest(path: Path, values: Mapping[str, Any], library: str) -> str:
     The folder for its figures is no input: were its files counted, no batch that draws would ever be found finished.
     """
     said = [(cell.get("cell_type"), cell["source"], tags(cell)) for cell in cells(path)]
-    read = [value for name, value in values.items() if name != _WRITTEN and isinstance(value, str)]
+    read = [value for name, value in values.items() if name != WRITTEN and isinstance(value, str)]
     named = [path.parent / value for value in read if value.strip("./") and "\0" not in value]
     files = [_digest_of(each) for each in [*named, path.parent.parent / "data"] if len(str(each)) < 1000]
     text = json.dumps([said, sorted((k, repr(v)) for k, v in values.items()), files, library], ensure_ascii=False)

@@ -19,7 +19,7 @@ from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, print
 from warmprefix.errors import InputError
 from warmprefix.figures import save
 from warmprefix.request import Blocks
-from warmprefix.results import reported
+from warmprefix.results import WRITTEN, reported
 from warmprefix.tokens import Tokenizer
 
 
@@ -137,7 +137,8 @@ def show_results(options: argparse.Namespace) -> int:
         return print_json(table.to_dict("records"))
     if len(table) == 1:
         return print_table(table.T.reset_index(names="").rename(columns={0: "value"}))
-    differing = [name for name in table if table[name].astype(str).nunique() > 1 and name not in ("notebook", "path")]
+    apart = ("notebook", "path", WRITTEN)  # the first is shown anyway, the others differ always
+    differing = [name for name in table if name not in apart and table[name].astype(str).nunique() > 1]
     return print_table(table[["notebook", *differing]])
 
 

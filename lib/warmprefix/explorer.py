@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -158,7 +159,7 @@ def view(sample: Sample, blocks: Blocks, choice: Choice, references: dict[str, p
     total = f"{chosen['total_input']:,.0f}"
     drawing = Drawing(
         "explorer",
-        gallery.draw_cumulative,
+        partial(gallery.draw_cumulative, one_scale=False),  # or a moved knob would hardly be seen on the right
         data=gallery.cumulative(tables),
         alt=f"Cumulative input and cumulative uncached input by mention; the chosen knobs end at {total} tokens.",
         caption=f"The chosen knobs send {total} tokens, {chosen['total_input'] / base['total_input'] - 1:+.1%} against "

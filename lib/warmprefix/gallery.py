@@ -232,9 +232,9 @@ def cumulative(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return data
 
 
-def draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
-    """Draw the table of `cumulative`: all input on the left, uncached input on the right."""
-    panels = canvas.subplots(1, 2, sharey=True)
+def draw_cumulative(canvas: Canvas, data: pd.DataFrame, look: Style, one_scale: bool = True) -> None:
+    """Draw the table of `cumulative`: all input on the left, uncached input on the right, on one scale or on two."""
+    panels = canvas.subplots(1, 2, sharey=one_scale)
     for axes, what in zip(panels, ("input", "uncached"), strict=True):
         ends = {}
         for column in [column for column in data if column.endswith(what)]:

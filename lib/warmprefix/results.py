@@ -12,6 +12,7 @@ import pandas as pd
 from warmprefix.errors import InputError
 
 KEY = "warmprefix"  # in an executed notebook's metadata: what was run
+WRITTEN = "figures"  # the parameter that names where a notebook writes, in every notebook that does
 MIME = "application/vnd.warmprefix.numbers+json"
 _NOT_IN_JSON = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 
@@ -103,7 +104,8 @@ def results(out: str | Path) -> pd.DataFrame:
         notebook = _read(path)
         if KEY in notebook["metadata"]:
             what = notebook["metadata"][KEY]
-            rows[json.dumps(what)] = what["notebook"], what["parameters"], _row(path, notebook)
+            knobs = {name: value for name, value in what["parameters"].items() if name != WRITTEN}
+            rows[json.dumps([what["notebook"], knobs])] = what["notebook"], knobs, _row(path, notebook)
     ordered = sorted(rows.values(), key=lambda row: (row[0], [_order(value) for value in row[1].values()]))
     found = [row for _, _, row in ordered]
     names = dict.fromkeys(["notebook", "status", *(name for row in found for name in row)])
