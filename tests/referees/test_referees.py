@@ -3,6 +3,8 @@
 The engines are installed apart (`requirements.txt` beside this file); without one its tests are skipped.
 """
 
+from time import process_time
+
 import numpy as np
 import pytest
 from engines import LlamaServer, SGLangTree, VLLMManager, engine_folder, write_model
@@ -143,3 +145,22 @@ class TestLlamaServer:
         engine, ids = LlamaServer(tiny_model, slots, 2048), Ids(np.random.default_rng(1))
         stream = said(forked(np.random.default_rng(300 + slots), turns=200))
         assert charged(LlamaCpp(ids.of, slots), ids, stream) == [engine.ask(*request) for request in stream]
+
+
+@pytest.mark.slow
+def test_prefill_seconds_follow_what_is_computed(tmp_path):
+    """The shape of `providers.Latency`: time grows with the computed tokens, and little with the cached ones."""
+    engine_folder("xllamacpp")
+    engine = LlamaServer(write_model(tmp_path / "wide.gguf", width=1024, heads=16, hidden=4096), context=16_384)
+    rng, rows = np.random.default_rng(1), []
+    prompt = tokens(rng, 2000)
+    engine.ask(prompt)
+    while len(prompt) < 7000:
+        prompt += tokens(rng, rng.integers(100, 900))
+        start = process_time()
+        cached = engine.ask(prompt)
+        rows.append((len(prompt) - cached, cached, process_time() - start))
+    computed, cached, seconds = np.array(rows).T
+    (_, rate, extra), *_ = np.linalg.lstsq(np.c_[np.ones(len(rows)), computed, cached], seconds, rcond=None)
+    assert rate > 0 and np.corrcoef(computed, seconds)[0, 1] > 0.8
+    assert abs(extra) < 0.2 * rate
