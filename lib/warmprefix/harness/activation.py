@@ -57,7 +57,7 @@ def one_activation(
                     "schemas": schemas,
                     "block": block,
                     "before": total_before,
-                    "block_kept": min(read, block) / block,
+                    "block_kept": min(read, block) / block if block else 1.0,
                     "rest_kept": max(read - block, 0) / (total_before - block),
                 }
             )

@@ -6,7 +6,7 @@ import pandas as pd
 
 from warmprefix.harness.providers import ANTHROPIC, Provider, charged
 from warmprefix.harness.trimming import Policy
-from warmprefix.harness.workloads import Delta, conversation
+from warmprefix.harness.workloads import Delta, conversation, tool_turns
 from warmprefix.tools.surface import Surface
 
 STEADY = 0
@@ -46,6 +46,39 @@ def by_threshold(
         )
     table = pd.DataFrame(rows)
     return table.assign(threshold=pd.Series(list(thresholds), dtype=object)), runs
+
+
+def grid(
+    surface: Surface,
+    instructions: str,
+    lengths: Sequence[int],
+    outputs: Sequence[int],
+    rare: int,
+    keep: int = 2,
+    provider: Provider = ANTHROPIC,
+) -> pd.DataFrame:
+    """The bills of runs of so many turns and tokens of output a turn, with a rare and with the steady cut.
+
+    `rare` and `steady` are multiples of the bill without any cut; `cuts` counts the rare ones.
+    """
+    rows = []
+    for turns in lengths:
+        for output in outputs:
+            table, _ = by_threshold(
+                surface, instructions, tool_turns([output] * turns), (STEADY, rare, None), keep, provider
+            )
+            steady, deep, never = table["usd"]
+            rows.append(
+                {
+                    "turns": turns,
+                    "output": output,
+                    "cuts": int(table["cuts"].iloc[1]),
+                    "rare": deep / never,
+                    "steady": steady / never,
+                    "rare / steady": deep / steady,
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def requests_to_pay(reclaimed: int, behind: int, read: float = 0.1, write: float = 1.25) -> float:
