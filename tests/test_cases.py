@@ -16,7 +16,7 @@ PUBLIC = Path(__file__).resolve().parents[2] / "shared" / "data" / "channels"
 
 def test_every_sample_is_listed_with_its_mentions(blocks: Blocks) -> None:
     table = cases.side_by_side(cases.listed(SAMPLES), blocks)
-    files = {path.name for path in SAMPLES.parent.iterdir()} - {"README.md", "cases.toml"}
+    files = {path.name for path in SAMPLES.parent.iterdir()} - {"README.md", "cases.toml", "requests.jsonl"}
     assert set(table["case"]) == files
     assert (table["mentions"] == 7).all()
     assert table.set_index("case")["cursor"].to_dict()["import.log"] > 0, "an IRC log has minutes only"
