@@ -5,6 +5,7 @@ import math
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from small_notebooks import write
 
@@ -93,3 +94,7 @@ def test_a_report_is_a_table_for_people() -> None:
     shown = report({"window": {"turns": 30, "share": 0.25}, "watermark": {"turns": 1234}})._repr_mimebundle_()
     assert shown["text/plain"].split() == ["window", "watermark", "turns", "30", "1,234", "share", "0.25", "nan"]
     assert shown[MIME]["watermark"] == {"turns": 1234}
+    table = pd.DataFrame({"way": ["a way that takes some more words than fifty characters"], "usd": [1.0]})
+    for styled in (table, table.style.hide().format({"usd": "{:.2f}"})):
+        shown = report({"usd": 1.0}, styled)._repr_mimebundle_()
+        assert table["way"][0] in shown["text/html"] and shown[MIME] == {"usd": 1.0}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from warmprefix.errors import InputError
 
@@ -26,19 +27,20 @@ class Report:
     """
 
     numbers: Mapping[str, Any]
-    table: pd.DataFrame | None = None
+    table: pd.DataFrame | Styler | None = None
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        shown, index = self.table, self.table is None
+        shown = self.table
         if shown is None:
             nested = all(isinstance(value, dict) for value in self.numbers.values())
             shown = pd.DataFrame(self.numbers if nested else {"value": flat(self.numbers)}).map(_readable)
+        options = {"index": False} if shown is self.table and isinstance(shown, pd.DataFrame) else {}
         with pd.option_context("display.max_colwidth", None):
-            html, text = shown.to_html(index=index), shown.to_string(index=index)
+            html, text = shown.to_html(**options), shown.to_string(**options)
         return {MIME: dict(self.numbers), "text/html": html, "text/plain": text}
 
 
-def report(numbers: Mapping[str, Any] | pd.DataFrame, table: pd.DataFrame | None = None) -> Report:
+def report(numbers: Mapping[str, Any] | pd.DataFrame, table: pd.DataFrame | Styler | None = None) -> Report:
     """The value of a cell that reports numbers, by name or by group and name; what is not finite becomes `None`.
 
     The columns of a frame are groups. `table` is what people see instead of the bare numbers.
