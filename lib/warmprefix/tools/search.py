@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import bm25s
@@ -15,21 +15,31 @@ import Stemmer
 from warmprefix.datafiles import read_data
 from warmprefix.tools.catalogue import Tool
 
-# Chosen on the first two sets of data/tool_queries.json and on a public benchmark; flat around these values.
-K1, B = 1.2, 0.5
-NAME_WEIGHT, WISH_WEIGHT = 2, 2
-CONCEPTS_IN_NAME, CONCEPTS_IN_TEXT = 1.0, 0.3
+# Chosen on the three sets of data/tool_queries.json and on a public benchmark; flat around these values.
+K1, B = 1.2, 0.6
+NAME_WEIGHT, WISH_WEIGHT = 3, 3
+PAIRS = 0.3
+CONCEPTS_IN_NAME, CONCEPTS_IN_TEXT = 0.5, 0.4
 SHORT_WISH = 6  # words; in a longer one its own words say more than their synonyms do
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[\u3400-\u9fff]+|[^\W\d_A-Za-z\u3400-\u9fff]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
+_SENTENCE_END = re.compile(r"[.;:!?]\s|\n")
+# What a wish says by its spelling alone.
+_SIGNS = (
+    (re.compile(r"\bhttps?://\S+"), "url"),
+    (re.compile(r"\b[\w.+-]+@\w[\w-]*\.\w+"), "mail"),
+    (re.compile(r"(?<!\S)#[^\W\d][\w-]*"), "channel"),
+    (re.compile(r"(?<!\S)#\d+\b"), "ticket"),
+)
 _ARTICLES = frozenset(("a", "an", "the", "of", "to", "it", "is"))
 _STOP_WORDS = (
     "a about after all also am an and any are as at be because been before being both but by can could did do does "
     "down during each few for from give had has have he help her here him his how i if in into is it its just let "
     "like make me more most my need no nor not of off on once only or other our out over own please same shall she "
     "should show so some such tell than that the their them then there these they this those through to too under "
-    "until up us very want was we were what when where which while who whom why will with would you your get"
+    "until up us very want was we were what when where which while who whom why will with would you your get "
+    "don doesn didn isn ve ll re"  # what splitting leaves of contractions
 )
 
 
@@ -63,13 +73,39 @@ def _content(text: str) -> list[str]:
     return [word for word in split_words(text) if word not in _stop_stems()]
 
 
+def _without_articles(text: str) -> list[str]:
+    return [word for word in split_words(text) if word not in _ARTICLES]
+
+
+def word_pairs(text: str) -> list[str]:
+    """The pairs of neighbours in a text, of which one may be a word that says nothing alone.
+
+    >>> word_pairs("Turn it off. Who is on call?")
+    ['turn off', 'on call']
+    """
+    parts = map(_without_articles, _SENTENCE_END.split(text))
+    pairs = (pair for words in parts for pair in pairwise(words))
+    return [" ".join(pair) for pair in pairs if not _stop_stems().issuperset(pair)]
+
+
+def spell_out(wish: str) -> str:
+    """The wish with a word before everything that only its spelling explains.
+
+    >>> spell_out("post #412 in #design")
+    'post ticket #412 in channel #design'
+    """
+    for sign, word in _SIGNS:
+        wish = sign.sub(rf"{word} \g<0>", wish)
+    return wish
+
+
 @cache
 def _phrases() -> Mapping[tuple[str, ...], tuple[str, ...]]:
     """Which concepts every word or phrase of `data/everyday_words.json` belongs to."""
     phrases: dict[tuple[str, ...], tuple[str, ...]] = {}
     for concept, wordings in json.loads(read_data("everyday_words.json")).items():
         for wording in wordings:
-            key = tuple(word for word in split_words(wording) if word not in _ARTICLES)
+            key = tuple(_without_articles(wording))
             if key and concept not in phrases.get(key, ()):
                 phrases[key] = (*phrases.get(key, ()), concept)
     return phrases
@@ -83,7 +119,7 @@ def concepts(text: str) -> list[str]:
     """
     phrases = _phrases()
     longest = max(map(len, phrases))
-    words = [word for word in split_words(text) if word not in _ARTICLES]
+    words = _without_articles(text)
     found: list[str] = []
     i = 0
     while i < len(words):
@@ -112,18 +148,25 @@ class Index:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self.tools = tuple(tools)
         self._words = _bm25([_words_of(tool) for tool in tools])
+        self._pairs = _bm25([[*chain(*map(word_pairs, (tool.name, tool.description, tool.wishes)))] for tool in tools])
         self._named = _bm25([concepts(tool.name) for tool in tools])
         self._told = _bm25([concepts(tool.description) + concepts(tool.wishes) for tool in tools])
 
     def scores(self, query: str) -> np.ndarray:
         """How well each tool fits, 0 where nothing does; every word of the query counts once."""
-        words, meant = sorted(set(_content(query))), sorted(set(concepts(query)))
-        share = min(1.0, SHORT_WISH / max(len(words), 1))
+        wish = spell_out(query)
+        words, meant = _content(wish), concepts(wish)
+        share = min(1.0, SHORT_WISH / max(len(set(words)), 1))
         return (
-            _score(self._words, words, len(self.tools))
-            + CONCEPTS_IN_NAME * share * _score(self._named, meant, len(self.tools))
-            + CONCEPTS_IN_TEXT * share * _score(self._told, meant, len(self.tools))
+            self._score(self._words, words)
+            + PAIRS * self._score(self._pairs, word_pairs(wish))
+            + CONCEPTS_IN_NAME * share * self._score(self._named, meant)
+            + CONCEPTS_IN_TEXT * share * self._score(self._told, meant)
         )
+
+    def _score(self, model: Any, words: Sequence[str]) -> np.ndarray:
+        known = sorted(set(words).intersection(model.vocab_dict))
+        return np.asarray(model.get_scores(known), dtype=float) if known else np.zeros(len(self.tools))
 
     def rank(self, query: str, top: int | None = 10) -> tuple[Hit, ...]:
         """The tools that fit, best first, equal ones by name; `None` for all."""
@@ -138,14 +181,11 @@ def ranked(tools: Sequence[Tool], scores: np.ndarray, top: int | None) -> tuple[
 
 def _words_of(tool: Tool) -> list[str]:
     arguments = tool.schema.get("properties")
-    arguments = arguments if isinstance(arguments, Mapping) else {}
-    meanings = [str(value.get("description", "")) for value in arguments.values() if isinstance(value, Mapping)]
     return list(
         chain(
             _content(tool.name) * NAME_WEIGHT,
             _content(tool.description),
-            *map(_content, arguments),
-            *map(_content, meanings),
+            *map(_content, arguments if isinstance(arguments, Mapping) else ()),
             _content(tool.wishes) * WISH_WEIGHT,
         )
     )
@@ -155,11 +195,6 @@ def _bm25(documents: Sequence[Sequence[str]]) -> Any:
     model = bm25s.BM25(k1=K1, b=B)
     model.index([list(document) or [""] for document in documents], show_progress=False)
     return model
-
-
-def _score(model: Any, words: Sequence[str], size: int) -> np.ndarray:
-    known = [word for word in words if word in model.vocab_dict]
-    return np.asarray(model.get_scores(known), dtype=float) if known else np.zeros(size)
 
 
 def no_hit(query: str, headings: Sequence[str]) -> str:

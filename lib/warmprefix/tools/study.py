@@ -13,10 +13,10 @@ from warmprefix.tools.catalogue import Tool, listed, own_catalogue, read, token_
 from warmprefix.tools.recall import Query, everyday, overlap, own_queries, recall, recall_by_size, whitespace
 from warmprefix.tools.surface import MODES, surface
 
-FITTED_1, FITTED_2, HELD_OUT, PUBLIC = "set 1, fitted", "set 2, fitted", "set 3, held out", "public tasks"
+FITTED, HELD_OUT, LATE, PUBLIC = "sets 1-3, fitted", "set 4, held out", "set 5, held out", "public tasks"
 OURS, PLAIN = "everyday words", "white space"
 _INDEXES = {OURS: everyday, PLAIN: whitespace}
-_OWN_SETS = {FITTED_1: 1, FITTED_2: 2, HELD_OUT: 3}
+_OWN_SETS = {FITTED: (1, 2, 3), HELD_OUT: (4,), LATE: (5,)}
 _PUBLIC_CATALOGUES = {"public, 126 tools": "catalogue_126_github_memory.json", "public, 527": "livemcpbench_527.json"}
 _PUBLIC_QUERIES = "livemcpbench_queries_95.json"
 
@@ -32,7 +32,7 @@ class Suite:
 
 def suites(folder: str | Path | None = None) -> list[Suite]:
     """This project's query sets, and the public tasks where the folder holds them; raises `InputError`."""
-    found = [Suite(name, own_catalogue(), own_queries([number])) for name, number in _OWN_SETS.items()]
+    found = [Suite(name, own_catalogue(), own_queries(sets)) for name, sets in _OWN_SETS.items()]
     tasks = Path(folder or "") / _PUBLIC_QUERIES
     if folder and tasks.is_file():
         tools = read(tasks.with_name(_PUBLIC_CATALOGUES["public, 527"]))
