@@ -32,6 +32,9 @@ def first(index: Index, query: str) -> str:
         ("make a pull request", "open_review"),
         ("who's on duty tonight?", "who_is_on_call"),
         ("the site is down", "open_incident"),
+        ("what is on the page https://example.com/a?b=c", "fetch_page"),
+        ("write bob@example.com that it works", "send_mail"),
+        ("what did she say in #design", "channel_history"),
     ],
 )
 def test_the_right_tool_comes_first(index: Index, query: str, tool: str) -> None:
@@ -59,7 +62,7 @@ def test_each_field_is_searched() -> None:
         assert first(index, query) == name
 
 
-@pytest.mark.parametrize("query", ["", " ", "the of a", "qwxyz", "🦓", "?!", "\ud800"])
+@pytest.mark.parametrize("query", ["", " ", "the of a", "qwxyz", "do we have a qwxyz for it", "🦓", "?!", "\ud800"])
 def test_nothing_is_found_for_nothing(index: Index, query: str) -> None:
     assert index.rank(query) == ()
 
@@ -73,6 +76,12 @@ def test_any_text_can_be_asked(query: str) -> None:
 
 def test_repeating_a_word_changes_nothing(index: Index) -> None:
     assert np.array_equal(index.scores("mail mail mail to Ben"), index.scores("mail to Ben"))
+
+
+def test_of_the_same_words_those_that_stand_together_count_more() -> None:
+    tools = [Tool("a", "Off the road they turn."), Tool("b", "They turn the road off.")]
+    assert [hit.tool.name for hit in Index(tools).rank("turn off")] == ["a", "b"]
+    assert first(Index([tools[0], Tool("b", "On the road they turn off.")]), "turn off") == "b"
 
 
 def test_equal_scores_are_ordered_by_name() -> None:
