@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -38,13 +39,20 @@ def charge(options: argparse.Namespace) -> int:
     for request, sum_ in zip(result["requests"], money, strict=True):
         request["usd"] = None if sum_ is None else float(sum_)
     known = [sum_ for sum_ in money if sum_ is not None]
-    priced = len(known) == sum(isinstance(usage, Usage) for _, usage in charged) > 0
-    result["totals"]["usd"] = float(sum(known, Decimal(0))) if priced else None
+    unpriced = {
+        row.request.model
+        for (row, usage), sum_ in zip(charged, money, strict=True)
+        if row.request and isinstance(usage, Usage) and sum_ is None
+    }
+    result["totals"]["usd"] = float(sum(known, Decimal(0))) if known and not unpriced else None
     result["prices"] = "as given" if options.price else stamp()
     if options.json:
         print(json.dumps(result, ensure_ascii=False, indent=1))
     else:
         _print(result, [row.line for row, _ in charged])
+    if unpriced:
+        remedy = "give it with --price input=…,cache_read=…,cache_write_5m=…"
+        print(f"warmprefix: no price is known for {', '.join(sorted(unpriced))}; {remedy}", file=sys.stderr)
     return int(any(request["error"] for request in result["requests"]))
 
 
@@ -73,8 +81,6 @@ def _print(result: dict[str, Any], lines: list[int]) -> None:
             print(row["error"])
     ratio = totals["hit_ratio"]
     print(f"\nread from the cache: {'-' if ratio is None else f'{ratio:.1%}'} of the input; prices: {result['prices']}")
-    if totals["usd"] is None and totals["total"]:
-        print("no price is known for some model: give it with --price input=…,cache_read=…,cache_write_5m=…")
 
 
 def _usd(sum_: float | None) -> str:
