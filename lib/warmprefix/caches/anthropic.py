@@ -47,6 +47,9 @@ class Anthropic:
         Raises `Refused` for markers that the provider refuses and `InputError` for a model without a known minimum.
         """
         check(request.marked)
+        for i, _ in request.marked:
+            if not _markable(request.blocks[i]):
+                raise Refused(f"{_named(request.blocks[i])} cannot carry a cache marker")
         least = fact("anthropic", "minimum prefix", request.model) if self.minimum is None else self.minimum
         path, at = self._prefixes.path(request), request.at
         markers = [(i, marker) for i, marker in request.marked if path.tokens(i) >= least]
@@ -96,6 +99,14 @@ def check(markers: Sequence[tuple[int, str]]) -> None:
         raise Refused("a 1h cache marker comes after a 5m one: longer lifetimes come first")
 
 
+def _markable(block: Block) -> bool:
+    return block.kind not in _UNMARKABLE and (block.kind != "text" or block.tokens > 0)
+
+
+def _named(block: Block) -> str:
+    return "an empty text block" if block.kind == "text" else f"a {block.kind} block"
+
+
 def automatic(request: Request, lifetime: str = FIVE_MINUTES) -> Request:
     """The request with the automatic marker set, on the last block that can carry one.
 
@@ -106,7 +117,7 @@ def automatic(request: Request, lifetime: str = FIVE_MINUTES) -> Request:
     if len(marked) >= fact("anthropic", "markers"):
         raise Refused(f"the automatic cache marker is one more than the {len(marked)} that are allowed")
     last = len(request.blocks) - 1
-    while last >= 0 and (request.blocks[last].kind in _UNMARKABLE or not request.blocks[last].tokens):
+    while last >= 0 and not _markable(request.blocks[last]):
         last -= 1
     if last < 0:
         return request
