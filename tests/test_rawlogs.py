@@ -126,6 +126,7 @@ def test_lifetimes(tmp_path):
     [
         ({}, 2500),
         ({"tool_choice": {"type": "auto"}}, 2500),  # what stands for no choice
+        ({"thinking": {"type": "disabled"}}, 2500),  # what stands for no thinking
         ({"tool_choice": {"type": "any"}}, 2000),
         ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, 2000),
         ({"output_config": {"effort": "high"}}, 0),
@@ -173,6 +174,16 @@ def test_json_is_counted_as_it_was_sent(tmp_path):
     assert charge(tmp_path, json.dumps(body, separators=(",", ":")))[0]["total"] < wide
 
 
+def test_the_spacing_of_a_line_is_no_part_of_the_request(tmp_path):
+    body = {"ts": 0, "body": claude(part(2000, **MARK))}
+    rows = charge(tmp_path, json.dumps(body), json.dumps(body, separators=(",", ":")))
+    assert column(rows, "read") == [0, 2000]
+    quoted = {"ts": 0, "body": claude(part(10), system=[part(0, 'said "a": b')], tools=[{"name": "a", "b": 1}])}
+    quoted["body"] = dict(reversed(quoted["body"].items()))
+    dense, wide = (json.dumps(quoted, separators=pair) for pair in ((",", ":"), None))
+    assert charge(tmp_path, dense)[0]["total"] < charge(tmp_path, wide)[0]["total"]
+
+
 def test_fan_out_with_and_without_a_first_token(tmp_path):
     body = claude(part(100, "now"), system=[part(2000, **MARK)])
     late = [(at, body, {"ttft": 8.0, "agent": f"a{at}"}) for at in (0, 2, 7.9, 8, 30)]
@@ -210,7 +221,25 @@ def test_the_automatic_marker(tmp_path):
         ),
         ({"model": "claude-sonnet-4-5", "messages": 7}, "field 'messages' must be a list"),
         ({"model": "claude-sonnet-4-5", "messages": [7]}, "field 'messages' must hold objects"),
+        (claude(part(0, **MARK)), "refuses it: an empty text block cannot carry a cache marker"),
+        (
+            claude({"type": "thinking", "thinking": "x", **MARK}),
+            "refuses it: a thinking block cannot carry a cache marker",
+        ),
+        (
+            claude(part(9), tools=[{"name": "a", "defer_loading": True, **MARK}]),
+            "refuses it: a deferred tool cannot carry",
+        ),
+        (claude({"type": "tool_result", "content": [part(9, **MARK)] * 4, **MARK}), "refuses it: 5 cache markers"),
         ({"messages": []}, "field 'model' is missing"),
+        ({"ts": 60, "model": "claude-sonnet-4-5"}, "field 'messages' is missing; is this a request to a chat"),
+        (claude(part(9), output_config="low"), "field 'output_config' must be an object, not a text"),
+        ({"model": "gpt-5", "input": [], "text": "x"}, "field 'text' must be an object, not a text"),
+        ({"model": "gpt-5", "messages": [], "prompt_cache_options": [1]}, "'prompt_cache_options' must be an object"),
+        (
+            {"model": "gpt-5", "messages": [{"role": "assistant", "tool_calls": [{"function": "look"}]}]},
+            "field 'function' must be an object, not a text",
+        ),
         ({"model": "gpt-5", "input": [], "previous_response_id": "r1"}, "leaves the history with the provider"),
         ({"model": "gpt-5", "input": [{"content": "x"}]}, "field 'role' is missing"),
     ],
@@ -309,6 +338,13 @@ def test_gpt_5_6_reads_only_what_a_breakpoint_wrote(tmp_path):
     rows = charge(tmp_path, *only)
     assert column(rows, "read") == [0, 1500] and column(rows, "write") == [1500, 0]
     assert column(rows, "uncached") == [300, 300]
+
+
+def test_gpt_5_6_takes_one_text_for_a_list_of_one_and_ignores_the_retention(tmp_path):
+    plain = chat(SYSTEM, ("user", words(300, "now")), model="gpt-5.6")
+    part = {"type": "text", "text": words(300, "now"), "prompt_cache_breakpoint": {"mode": "explicit"}}
+    listed = chat(SYSTEM, ("user", [part]), model="gpt-5.6", prompt_cache_retention="24h")
+    assert column(charge(tmp_path, plain, listed), "read") == [0, 1800]
 
 
 def test_gpt_5_6_tool_responses_end_with_the_last_of_their_group(tmp_path):

@@ -128,7 +128,8 @@ def read(path: str | os.PathLike[str], makers: dict[str, BlockMaker], provider: 
             record = Record(label, place, _object(line, label, place))
             if "ts" in record.fields:
                 at = record.seconds("ts")
-            rules, request = _request(record, makers, provider, at, b'": ' not in line[:200])
+            compact = not line.partition(b'":')[2].startswith(b" ")  # by the first key, which is no text of anybody's
+            rules, request = _request(record, makers, provider, at, compact)
             yield Row(number, rules, request)
         except Refused as error:
             yield Row(number, error=_refused(label, place, error))
@@ -171,8 +172,10 @@ def _request(
 ) -> tuple[tuple[str, str], Request]:
     """A line's request and the rules it falls under."""
     body = record.inner("body") if "body" in record.fields else record
-    if body is None or not body.fields.keys() & {"messages", "input"}:
+    if body is None or (body is record and not body.fields.keys() & {"model", "messages", "input"}):
         raise record.fault("body", "is missing", "a line is a request body, or an object that holds one as body")
+    if not body.fields.keys() & {"messages", "input"}:
+        raise body.fault("messages", "is missing", "is this a request to a chat, Messages or Responses interface?")
     ttft = record.fields.get("ttft")
     if ttft is not None and (isinstance(ttft, bool) or not isinstance(ttft, int | float) or not 0 <= ttft < math.inf):
         raise record.fault("ttft", f"is no number of seconds: {shown(ttft)}")

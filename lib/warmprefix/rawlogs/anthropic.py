@@ -1,11 +1,12 @@
 """Anthropic Messages bodies as requests: tools, then system, then messages, with their cache markers."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from warmprefix.caches.anthropic import FIVE_MINUTES, automatic
 from warmprefix.caches.entries import Refused
-from warmprefix.chatlogs.records import Record, kind_of
+from warmprefix.chatlogs.records import Record, kind_of, shown
 from warmprefix.prompt import MESSAGES, SYSTEM, TOOLS
 from warmprefix.rawlogs.blocks import PICTURE, BlockMaker
 from warmprefix.request import Block, Request
@@ -20,18 +21,19 @@ def request(body: Record, maker: BlockMaker, at: float, first_token_at: float | 
     """
     pieces = list(_pieces(body, maker))
     blocks = tuple(block for block, _ in pieces)
-    markers = tuple((i, _lifetime(control)) for i, (_, control) in enumerate(pieces) if control is not None)
-    effort = (body.fields.get("output_config") or {}).get("effort")
+    markers = tuple((i, _lifetime(control)) for i, (_, controls) in enumerate(pieces) for control in controls)
+    output = body.inner("output_config")
+    effort = None if output is None else output.fields.get("effort")
     made = Request(
         blocks,
         at,
         first_token_at,
         body.text("model"),
         scope="" if effort is None else f"effort {effort}",
-        settings=maker.dump(
+        settings=json.dumps(
             [
                 body.fields.get("tool_choice") or {"type": "auto"},
-                body.fields.get("thinking"),
+                body.fields.get("thinking") or {"type": "disabled"},
                 bool(maker.pictured) and any(block.key in maker.pictured for block in blocks),
             ]
         ),
@@ -41,11 +43,13 @@ def request(body: Record, maker: BlockMaker, at: float, first_token_at: float | 
     return made if control is None else automatic(made, _lifetime(control))
 
 
-def _pieces(body: Record, maker: BlockMaker) -> Iterator[tuple[Block, Any]]:
-    """Every block with its cache control; tools that are deferred are not part of the prefix."""
+def _pieces(body: Record, maker: BlockMaker) -> Iterator[tuple[Block, list[Any]]]:
+    """Every block with its cache controls; tools that are deferred are not part of the prefix."""
     for tool in body.items("tools"):
         if not tool.fields.get("defer_loading"):
-            yield maker.json(TOOLS, "", "tool", _bare(tool.fields)), tool.fields.get("cache_control")
+            yield maker.json(TOOLS, "", "tool", _bare(tool.fields)), _controls(tool.fields)
+        elif _controls(tool.fields):
+            raise Refused("a deferred tool cannot carry a cache marker")
     yield from _content(body, "system", body.fields.get("system"), SYSTEM, "", maker)
     for message in body.items("messages"):
         yield from _content(message, "content", message.fields.get("content"), MESSAGES, message.text("role"), maker)
@@ -53,29 +57,27 @@ def _pieces(body: Record, maker: BlockMaker) -> Iterator[tuple[Block, Any]]:
 
 def _content(
     where: Record, key: str, content: Any, tier: str, role: str, maker: BlockMaker
-) -> Iterator[tuple[Block, Any]]:
+) -> Iterator[tuple[Block, list[Any]]]:
     if content is None:
         return
     if isinstance(content, str):
-        yield maker.text(tier, role, content), None
+        yield maker.text(tier, role, content), []
         return
     if not isinstance(content, list):
         raise where.fault(key, f"must be a text or a list, not {kind_of(content)}")
     for part in content:
         if not isinstance(part, dict):
             raise where.fault(key, f"must hold objects, not {kind_of(part)}")
-        control = part.get("cache_control")
-        text = part.get("text")
+        controls, text, inner = _controls(part), part.get("text"), part.get("content")
         if part.keys() <= _PLAIN and isinstance(text, str):
-            yield maker.text(tier, role, text), control
+            yield maker.text(tier, role, text), controls
             continue
         bare = _bare(part)
-        inner = part.get("content")
         if isinstance(inner, list):
-            control = next((c for c in (control, *(_control(piece) for piece in inner)) if c is not None), None)
+            controls = [*(control for piece in inner for control in _controls(piece)), *controls]
             bare["content"] = [_bare(piece) if isinstance(piece, dict) else piece for piece in inner]
         kind = str(part.get("type", "text"))
-        yield maker.json(tier, role, kind, bare, lambda value: _texts(value, maker)), control
+        yield maker.json(tier, role, kind, bare, lambda value: _texts(value, maker)), controls
 
 
 def _bare(fields: dict[str, Any]) -> dict[str, Any]:
@@ -83,8 +85,10 @@ def _bare(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key != "cache_control"}
 
 
-def _control(piece: Any) -> Any:
-    return piece.get("cache_control") if isinstance(piece, dict) else None
+def _controls(piece: Any) -> list[Any]:
+    """The cache control of an object in a list, which is empty where it has none."""
+    control = piece.get("cache_control") if isinstance(piece, dict) else None
+    return [] if control is None else [control]
 
 
 def _texts(value: Any, maker: BlockMaker) -> Iterator[str]:
@@ -109,5 +113,6 @@ def _texts(value: Any, maker: BlockMaker) -> Iterator[str]:
 
 def _lifetime(control: Any) -> str:
     if not isinstance(control, dict) or control.get("type") != "ephemeral":
-        raise Refused(f"cache_control {control!r} is not of the type ephemeral")
-    return str(control.get("ttl") or FIVE_MINUTES)
+        raise Refused(f"cache_control {shown(control)} is not of the type ephemeral")
+    lifetime = control.get("ttl") or FIVE_MINUTES
+    return lifetime if isinstance(lifetime, str) else shown(lifetime)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from warmprefix.caches.facts import fact
 from warmprefix.caches.openai_breakpoints import BOTH, ENDING, EXPLICIT, endings
 from warmprefix.chatlogs.records import Record, kind_of
 from warmprefix.prompt import MESSAGES, SYSTEM, TOOLS
@@ -25,17 +26,19 @@ def request(body: Record, maker: BlockMaker, at: float, first_token_at: float | 
     if body.fields.get("previous_response_id") or body.fields.get("conversation"):
         raise body.fault("previous_response_id", "leaves the history with the provider", "log the whole input")
     pieces = list(_pieces(body, maker))
-    options = body.fields.get("prompt_cache_options") or {}
+    options = body.inner("prompt_cache_options")
     found = set(endings([piece.role for piece in pieces], [piece.ends for piece in pieces]))
-    if options.get("mode") == "explicit":
+    if options is not None and options.fields.get("mode") == "explicit":
         found = set()
     marked = {i for i, piece in enumerate(pieces) if piece.marked}
+    model = body.text("model")
+    kept = body.fields.get("prompt_cache_retention") == "24h" and fact("openai", "regime", model) == "prefix"
     return Request(
         tuple(piece.block for piece in pieces),
         at,
         first_token_at,
-        body.text("model"),
-        settings="24h" if body.fields.get("prompt_cache_retention") == "24h" else "",
+        model,
+        settings="24h" if kept else "",
         markers=tuple(
             (i, BOTH if i in found and i in marked else ENDING if i in found else EXPLICIT)
             for i in sorted(found | marked)
@@ -47,9 +50,10 @@ def _pieces(body: Record, maker: BlockMaker) -> Iterator[_Piece]:
     for key in ("tools", "functions"):
         for tool in body.items(key):
             yield _Piece(maker.json(TOOLS, "", "tool", tool.fields))
-    for form in (body.fields.get("response_format"), (body.fields.get("text") or {}).get("format")):
-        if isinstance(form, dict) and form.get("type") == "json_schema":
-            yield _Piece(maker.json(TOOLS, "", "schema", form))
+    text = body.inner("text")
+    for form in (body.inner("response_format"), text and text.inner("format")):
+        if form is not None and form.fields.get("type") == "json_schema":
+            yield _Piece(maker.json(TOOLS, "", "schema", form.fields))
     tier = SYSTEM
     if isinstance(body.fields.get("instructions"), str):
         yield _Piece(maker.text(SYSTEM, "developer", body.text("instructions")), "developer", True)
@@ -85,7 +89,8 @@ def _message(item: Record, tier: str, role: str, maker: BlockMaker) -> Iterator[
     if fields.keys() == {"role", "content"} and isinstance(fields["content"], str):  # nearly all, so without detours
         yield _Piece(maker.text(tier, role, fields["content"]), role, True)
         return
-    said = f"{role}\0{fields.get('name', '')}\0{fields.get('tool_call_id') or fields.get('call_id') or ''}"
+    names = (fields.get("name"), fields.get("tool_call_id") or fields.get("call_id"))
+    said = f"{role}\0{names[0] or ''}\0{names[1] or ''}" if any(names) else role
     made = list(_parts(item, tier, said, maker))
     marked = bool(fields.get(_MARK))
     for i, (block, mark) in enumerate(made):
@@ -111,8 +116,8 @@ def _parts(item: Record, tier: str, said: str, maker: BlockMaker) -> Iterator[tu
     elif content is not None:
         raise item.fault("content", f"must be a text or a list, not {kind_of(content)}")
     for call in item.items("tool_calls"):
-        what = call.fields.get("function") or call.fields.get("custom") or {}
-        counted = _said(what.get("arguments", what.get("input")))
+        what = call.inner("function") or call.inner("custom") or call
+        counted = _said(what.fields.get("arguments", what.fields.get("input")))
         yield maker.json(tier, said, "tool call", call.fields, counted), False
 
 
