@@ -252,6 +252,14 @@ def test_a_bad_row_leaves_the_others_charged(tmp_path, bad, said):
     assert column(rows, "read") == [0, 0, 2000] and rows[0]["error"] is rows[2]["error"] is None
 
 
+def test_lines_nested_too_deeply_to_be_read_or_to_be_written_out(tmp_path):
+    depths = [10, *range(700, 1000), 100_000]
+    deep = ['{"model": "gpt-5", "input": [{"type": "x", "y": ' + "[" * n + "]" * n + "}]}" for n in depths]
+    said = [error and error.partition(": ")[2] for error in column(charge(tmp_path, *deep), "error")]
+    assert said[0] is None and "line 302: is nested too deeply" in said[-1]
+    assert all(error is None or "is nested too deeply" in error for error in said)
+
+
 def test_a_refused_row_leaves_nothing_to_read(tmp_path):
     refused = claude(part(2000, **MARK), part(9, **HOUR))
     assert column(charge(tmp_path, refused, claude(part(2000, **MARK))), "read") == [0, 0]

@@ -135,6 +135,9 @@ def read(path: str | os.PathLike[str], makers: dict[str, BlockMaker], provider: 
             yield Row(number, error=_refused(label, place, error))
         except InputError as error:
             yield Row(number, error=str(error))
+        except (RecursionError, ValueError):  # on the way in, or where a part of the body is written out again
+            problem = "is nested too deeply or holds too long a number"
+            yield Row(number, error=str(InputError(label, place, problem, "no request does")))
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -160,8 +163,6 @@ def _object(line: bytes, file: str, place: str) -> dict[str, Any]:
         raise InputError(file, place, problem, "write one request a line") from None
     except UnicodeDecodeError:
         raise InputError(file, place, "is not UTF-8", "convert the file") from None
-    except (RecursionError, ValueError):
-        raise InputError(file, place, "is nested too deeply or holds too long a number", "no request does") from None
     if not isinstance(value, dict):
         raise InputError(file, place, f"must be a JSON object, not {kind_of(value)}", "one request a line")
     return value
