@@ -53,6 +53,7 @@ def test_sums_are_of_all_rows(table: pd.DataFrame) -> None:
     assert row["cost"] == pytest.approx(one["usd"].sum() / one["usd_off"].sum())
     assert row["low"] == pytest.approx(row["high"]) == pytest.approx(row["cost"])  # one session has no spread
     assert row["read"] == pytest.approx(one["read"].sum() / one["total"].sum())
+    assert 0 < row["written"] == pytest.approx(one["write_1h"].sum() / one["total"].sum())
 
 
 def test_fates_are_shares_of_the_turns(table: pd.DataFrame) -> None:

@@ -110,7 +110,7 @@ def sums(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Sums of bills by some of their columns.
 
     Columns: `turns`, `usd`, `usd_off`, `cost` (a multiple of no caching) with `low` and `high`, the 5 and 95 % points
-    over sessions, `read` (share of the input), `pings` a turn, and the mean seconds to the first token.
+    over sessions, `read` and `written` (shares of the input), `pings` a turn, and the mean seconds to the first token.
     """
     groups = table.groupby(list(by), sort=False)
     each = table.groupby([*by, "session"], sort=False)[["usd", "usd_off"]].sum(min_count=1)
@@ -124,6 +124,7 @@ def sums(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
             "low": cost.quantile(0.05),
             "high": cost.quantile(0.95),
             "read": groups["read"].sum() / groups["total"].sum(),
+            "written": (groups["write_5m"].sum() + groups["write_1h"].sum()) / groups["total"].sum(),
             "pings": groups["pings"].mean(),
             "first_token": groups["first_token"].mean(),
         }
