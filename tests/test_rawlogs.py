@@ -104,6 +104,21 @@ def test_parallel_tools_are_one_position_but_not_on_bedrock(tmp_path):
     assert column(charge(tmp_path, *rows), "read") == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("fields", "read"),
+    [
+        ({}, 2000),
+        ({"anthropic_version": "2023-06-01"}, 2000),
+        ({"anthropic_version": "vertex-2023-10-16"}, 2000),
+        ({"anthropic_version": "bedrock-2023-05-31"}, 0),
+        ({"model": "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"}, 0),
+    ],
+)
+def test_a_body_tells_its_platform(tmp_path, fields, read):
+    rows = charge(tmp_path, *({**body, **fields} for body in parallel_tools(25)))
+    assert column(rows, "read") == [0, read]
+
+
 def test_a_marker_inside_a_tool_result_marks_it(tmp_path):
     first, second = parallel_tools(2)
     inner = second["messages"][2]["content"][-1]

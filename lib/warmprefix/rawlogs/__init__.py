@@ -203,7 +203,10 @@ def _request(
 
 def _provider(body: Record, model: str) -> str:
     """The provider of a body that does not say it."""
-    if "anthropic_version" in body.fields:
+    platform = str(body.fields.get("anthropic_version")).partition("-")[0]
+    if platform in ("bedrock", "vertex"):
+        return platform
+    if re.match(r"([a-z-]+\.)?anthropic\.", model):
         return "bedrock"
     if plain(model).startswith("claude"):
         return "anthropic"
