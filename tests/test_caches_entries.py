@@ -86,3 +86,19 @@ def test_a_read_further_down_refreshes_nothing_above_it():
     entries.write(path, 5, 8.0, 5.0, 8.0)
     entries.read(path, 5, 9.0)
     assert [entries.readable(path, i, 9.0) for i in (1, 4, 5)] == [True, False, True]
+
+
+def test_many_conversations_in_turns_cost_what_their_length_does():
+    prefixes, entries, looked = Prefixes(), Entries(), []
+    with pytest.MonkeyPatch.context() as patch:
+        refresh = module._Reads.refresh
+        patch.setattr(module._Reads, "refresh", lambda *found: looked.append(1) or refresh(*found))
+        for turn in range(400):
+            told = [Block("messages", "text", f"{turn % 100} {i}", 1) for i in range(turn // 100 + 20)]
+            path = prefixes.path(Request((Block("system", "text", "one for all", 1), *told)))
+            hit = max((i for i in range(len(path)) if entries.readable(path, i, float(turn))), default=-1)
+            if hit >= 0:
+                entries.read(path, hit, float(turn))
+            for i in range(hit + 1, len(path)):
+                entries.write(path, i, float(turn), 300.0, float(turn))
+    assert len(looked) < 400 * 25

@@ -43,14 +43,15 @@ class _Reads:
         """Whether a read up to block `i` of a path goes on from these."""
         return self.upto[-1] <= i and path[self.upto[-1]] == self.path[self.upto[-1]]
 
-    def refresh(self, path: Path, i: int, entry: Entry) -> None:
-        """Let these reads refresh an entry that lies below them, one after the other while it lives."""
+    def refresh(self, path: Path, i: int, entry: Entry) -> bool:
+        """Let these reads refresh an entry that lies below them, one after the other; False where one finds it dead."""
         if i > self.upto[-1] or self.path[i] != path[i]:
-            return
+            return True
         for j in range(max(bisect_left(self.upto, i), bisect_right(self.times, entry.used)), len(self.times)):
             if not entry.live(self.times[j]):
-                break
+                return False
             entry.used = self.times[j]
+        return True
 
 
 @dataclass
@@ -132,8 +133,9 @@ class Entries:
     def _forget(self, reads: _Reads) -> None:
         """Bring whatever lies below these reads up to date, so that they need not be remembered."""
         for i, prefix in enumerate(reads.path.upto(reads.upto[-1])):
-            if prefix in self._entries:
-                self._settle(reads.path, i, self._entries[prefix])
+            entry = self._entries.get(prefix)
+            if entry is not None and not reads.refresh(reads.path, i, entry):
+                self._settle(reads.path, i, entry)
         self._reads.remove(reads)
 
 
