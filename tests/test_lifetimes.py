@@ -1,10 +1,13 @@
 """Drawn sessions, their sums, and the search over markers: small samples, each rule able to fail."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from warmprefix.burstlaw import law, names
+from warmprefix.cases import Case
 from warmprefix.errors import InputError
 from warmprefix.lifetimes import (
     FATES,
@@ -13,6 +16,8 @@ from warmprefix.lifetimes import (
     break_even,
     fates,
     month,
+    month_of,
+    own,
     search,
     session,
     sessions,
@@ -87,6 +92,22 @@ def test_a_month_is_its_days(blocks: Blocks) -> None:
     costs = month(law("meeting"), 3, 2, 1, settings("gpt-5.6", "openai"), ["window", "memoryless"], blocks)
     assert costs["turns"].tolist() == [6, 6] and set(costs["provider"]) == {"OpenAI from 5.6"}
     assert costs.set_index("strategy")["usd"]["memoryless"] > 0
+
+
+def test_a_month_of_a_log_of_ones_own_is_so_many_of_its_days(blocks: Blocks, tmp_path: Path) -> None:
+    log = tmp_path / "own.log"
+    days = ("2026-11-02", "2026-11-02", "2026-11-05")
+    log.write_text("".join(f"[{day} 09:0{i}:00] <ann> scout: look {i}\n" for i, day in enumerate(days)), "utf-8")
+    mine = own(Case("mine", log, mention=("^scout:",)))
+    bill, of_month = (
+        sums(bills([mine], settings(), ["window"], blocks), ["strategy", "provider"]),
+        month_of(mine, 10, settings(), ["window"], blocks),
+    )
+    assert set(of_month["turns"]) == {15.0}, "two days with a mention have three, so ten have fifteen"
+    assert of_month["usd"].tolist() == pytest.approx((5 * bill["usd"]).tolist())
+    assert of_month["cost"].tolist() == bill["cost"].tolist()
+    with pytest.raises(InputError, match="nobody addresses the agent"):
+        own(Case("mine", log, mention=("^nobody:",)))
 
 
 def test_settings_by_vendor() -> None:

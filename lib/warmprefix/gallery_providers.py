@@ -238,8 +238,8 @@ def _draw_placements(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     canvas.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
-def month_figure(table: pd.DataFrame, law_name: str, model: str) -> Drawing:
-    """`60-month`: a month of a channel in money, by strategy and way to cache."""
+def month_figure(table: pd.DataFrame, law_name: str, model: str, seeds: Sequence[int] = (MONTH_SEED,)) -> Drawing:
+    """`60-month`: a month of a channel in money, by strategy and way to cache; a log of one's own has no seeds."""
     data = table[["strategy", "provider", "turns", "usd", "usd_off", "first_token"]]
     least, most = (data.loc[pick(data["usd"])] for pick in (pd.Series.idxmin, pd.Series.idxmax))
     return Drawing(
@@ -251,7 +251,7 @@ def month_figure(table: pd.DataFrame, law_name: str, model: str) -> Drawing:
         f"${least['usd']:,.2f} ({least['strategy']}, {least['provider']}) to ${most['usd']:,.2f} ({most['strategy']}, "
         f"{most['provider']}); bars without fill are the same without caching. Prices: {stamp()}.",
         parameters={"law": law_name, "model": model},
-        seeds=[MONTH_SEED],
+        seeds=list(seeds),
         height=360,
     )
 

@@ -10,7 +10,9 @@ from warmprefix.burstlaw import Law
 from warmprefix.bursts import draw
 from warmprefix.caches.anthropic import FIVE_MINUTES, ONE_HOUR
 from warmprefix.caches.facts import fact
+from warmprefix.cases import Case
 from warmprefix.channel import Channel, mentions
+from warmprefix.errors import InputError
 from warmprefix.generate import HANDLE, replies
 from warmprefix.placement import PREVIOUS, SYSTEM, TOOLS, TURN, Placement, everywhere, named, placements
 from warmprefix.providers import CLAUDE, PROVIDERS, Provider, anthropic, bill, idle_evictions, steps_of
@@ -20,6 +22,7 @@ from warmprefix.strategies import STRATEGIES
 
 MIXED: Placement = ((TOOLS, ONE_HOUR), (SYSTEM, ONE_HOUR), (PREVIOUS, FIVE_MINUTES), (TURN, FIVE_MINUTES))
 REPLY = 169  # characters, as the calibrated channel's replies have
+DAY = 86_400.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,14 @@ def session(law: Law, count: int, rng: np.random.Generator) -> Session:
     channel = Channel(channel.id, channel.messages[: where[-1] + 1])
     said = replies(count, REPLY, rng)
     return Session(law.name, channel, where, Setting(reply=lambda turn: said[turn - 1]))
+
+
+def own(case: Case) -> Session:
+    """The session of a log, its name in the place of a law's; raises `InputError` where nobody addresses the agent."""
+    channel, where = case.read()
+    if not where:
+        raise InputError(case.source, "", "nobody addresses the agent here", "check mention, mention_id and agent")
+    return Session(case.name, channel, where, Setting())
 
 
 def sessions(laws: Iterable[Law], channels: int, count: int, seed: int) -> list[Session]:
@@ -186,3 +197,15 @@ def month(
     """
     table = bills(sessions([law], days, mentions_a_day, seed), providers, strategies, blocks)
     return sums(table, ["strategy", "provider"])
+
+
+def month_of(
+    of: Session, days: float, providers: Sequence[Provider], strategies: Sequence[str], blocks: Blocks
+) -> pd.DataFrame:
+    """What a month of a given channel costs: `sums` by strategy and provider, brought to so many days.
+
+    The days are those on which somebody addresses the agent, as the channel has them on average (UTC).
+    """
+    table = sums(bills([of], providers, strategies, blocks), ["strategy", "provider"])
+    active = len({of.channel.messages[position].created_at // DAY for position in of.mentions})
+    return table.assign(**{name: table[name] * days / active for name in ("turns", "usd", "usd_off")})
