@@ -89,6 +89,8 @@ def test_required_is_a_set_and_an_enumeration_keeps_its_order() -> None:
         [{"name": "now", "description": "Tell the time.", "input_schema": {"type": "object"}}],
         [{"type": "function", "function": {**GOOD, "parameters": {"type": "object"}}}],
         [GOOD, GOOD],
+        [{"tools": [GOOD], "nextCursor": "2"}, {"tools": []}],
+        [{"result": {"tools": []}}, {"jsonrpc": "2.0", "id": 2, "result": {"tools": [GOOD]}}],
     ],
 )
 def test_every_usual_form_of_a_list_is_read(answer: object, tmp_path: Path) -> None:
@@ -112,7 +114,10 @@ def test_what_a_list_leaves_out_has_a_careful_meaning() -> None:
         ("[{]", "is not JSON"),
         ('[{"name": "x", "inputSchema": {"maximum": NaN}}]', "holds NaN"),
         ("[" * 100_000, "nested too deeply"),
+        ('[{"name": "x", "inputSchema": {"maximum": 1e999}}]', "tool 1: holds a number beyond all bounds"),
         ({"tools": {}}, "holds no list of tools"),
+        ([{"tools": [GOOD]}, {"tools": {}}], "holds no list of tools"),
+        ([{"tools": []}, {"tools": []}], "holds no tool"),
         ("5", "holds no list of tools"),
         ([], "holds no tool"),
         (["now"], "tool 1: is a text"),
@@ -127,6 +132,7 @@ def test_what_a_list_leaves_out_has_a_careful_meaning() -> None:
         ([{"name": "x", "annotations": True}], "field `annotations` is true or false"),
         ([{"name": "x", "server": 1}], "field `server` is a number"),
         ([{"name": "x", "description": "a"}, {"name": "x", "description": "b"}], "stands for two different tools"),
+        ([GOOD | {"server": "a"}, GOOD | {"server": "b"}, GOOD | {"name": "a__now"}], "'a__now': is the name of two"),
     ],
 )
 def test_a_fault_is_one_line_that_names_file_and_place(answer: object, said: str, tmp_path: Path) -> None:
@@ -163,6 +169,16 @@ def test_line_breaks_markup_and_broken_characters_do_no_harm() -> None:
 def test_one_name_from_two_servers_is_two_tools() -> None:
     entries = [{"name": "search", "server": server, "description": server} for server in ("web", "mail")]
     assert [(tool.name, tool.server) for tool in from_answer(entries)] == [("search", "mail"), ("search", "web")]
+
+
+def test_of_two_that_are_sent_alike_the_careful_one_stays_whichever_came_first() -> None:
+    careless = GOOD | {"annotations": {"readOnlyHint": True}, "_meta": {"resident": True}}
+    assert from_answer([GOOD, careless]) == from_answer([careless, GOOD])
+    assert from_answer([GOOD, careless])[0].asks
+
+
+def test_a_function_keeps_the_server_that_stands_beside_it() -> None:
+    assert from_answer([{"type": "function", "server": "x", "function": {"name": "f"}}])[0].server == "x"
 
 
 def test_ten_thousand_tools_are_read() -> None:

@@ -82,6 +82,14 @@ def test_a_name_that_two_servers_share_is_called_with_its_server() -> None:
     assert names(surface(twins).tools) == ["mail__search", "now", "web__search"]
 
 
+def test_no_surface_holds_two_tools_of_one_name() -> None:
+    twins = [Tool("search", server="web"), Tool("search", server="mail"), Tool("web__search")]
+    with pytest.raises(InputError, match="tool 'web__search': is the name of two tools"):
+        surface(twins)
+    with pytest.raises(InputError, match="tool 'now': is the name of two tools"):
+        surface([Tool("now"), Tool("now")])
+
+
 def test_an_unknown_resident_name_gets_a_suggestion() -> None:
     with pytest.raises(InputError, match="did you mean 'read'"):
         surface(SOME, BUILD, resident=["raed"])

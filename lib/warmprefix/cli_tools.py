@@ -52,9 +52,8 @@ def tools(options: argparse.Namespace) -> int:
 
 def search(options: argparse.Namespace) -> int:
     """`warmprefix search`: the hits with their scores, and for people the beginning of what each tool does."""
-    from warmprefix.tools.catalogue import read
+    from warmprefix.tools.catalogue import qualified, read
     from warmprefix.tools.report import search_report
-    from warmprefix.tools.surface import qualified
 
     if not options.query.strip():
         raise InputError("", "QUERY", "is empty", "say in your own words what is to be done")

@@ -1,21 +1,23 @@
 """A catalogue of tools, read from any answer to `tools/list`, the same whatever order it arrived in."""
 
 import json
+import math
 import os
-import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from warmprefix.channel import clean
 from warmprefix.datafiles import DATA
 from warmprefix.errors import InputError
 from warmprefix.tokens import encoding
 
 OWN = DATA / "tools.json"
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _DEPTH = 64  # of nested JSON; real schemas stay below ten
 _NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
@@ -136,17 +138,49 @@ def from_answer(answer: Any, file: str = "") -> tuple[Tool, ...]:
 
     >>> [tool.name for tool in from_answer({"tools": [{"name": "b"}, {"name": "a"}]})]
     ['a', 'b']
+
+    An answer that came in pages is the list of its pages.
     """
-    entries = answer
-    for key in ("result", "tools"):
-        if isinstance(entries, dict) and key in entries:
-            entries = entries[key]
-    if not isinstance(entries, list):
+    in_pages = isinstance(answer, list) and any(_unwrapped(page) is not page for page in answer)
+    pages = [_unwrapped(page) for page in (answer if in_pages else [answer])]
+    if not all(isinstance(page, list) for page in pages):
         raise InputError(file, "", "holds no list of tools", 'give the answer to tools/list: {"tools": [...]}')
+    entries = list(chain(*pages))
     if not entries:
         raise InputError(file, "", "holds no tool", "is the server's list complete?")
     tools = [_tool(entry, file, f"tool {number}") for number, entry in enumerate(entries, start=1)]
-    return tuple(_once(sorted(tools, key=lambda tool: (tool.name, tool.server, listed(tool))), file))
+    # Two that are sent alike may differ in what only the harness keeps: the careful one stays, in any order of arrival.
+    tools = [*_once(sorted(tools, key=lambda tool: (tool.name, tool.server, not tool.asks, repr(tool))), file)]
+    qualified(tools, file)
+    return tuple(tools)
+
+
+def _unwrapped(answer: Any) -> Any:
+    """What stands for the list of tools in an answer, bare or in the envelope of JSON-RPC."""
+    for key in ("result", "tools"):
+        if isinstance(answer, dict) and key in answer:
+            answer = answer[key]
+    return answer
+
+
+def qualified(catalogue: Sequence[Tool], file: str = "") -> tuple[Tool, ...]:
+    """The tools by name, where one name from several servers is told apart by the server's.
+
+    >>> [tool.name for tool in qualified([Tool("search", server="mail"), Tool("search", server="web"), Tool("now")])]
+    ['mail__search', 'now', 'web__search']
+
+    Raises `InputError` when another tool has such a name already: no request may hold two tools of one name.
+    """
+    times = Counter(tool.name for tool in catalogue)
+    named = [
+        replace(tool, name=f"{tool.server}__{tool.name}") if times[tool.name] > 1 and tool.server else tool
+        for tool in catalogue
+    ]
+    taken = Counter(tool.name for tool in named)
+    twice = next((tool for tool in named if taken[tool.name] > 1), None)
+    if twice:
+        raise InputError(file, f"tool {twice.name!r}", "is the name of two tools", "rename one or its server")
+    return tuple(sorted(named, key=lambda tool: tool.name))
 
 
 def _once(tools: Sequence[Tool], file: str) -> Iterator[Tool]:
@@ -164,7 +198,7 @@ def _tool(entry: Any, file: str, place: str) -> Tool:
     if not isinstance(entry, dict):
         raise InputError(file, place, f"is {_kind(entry)}", "every tool is an object with `name` and `inputSchema`")
     if isinstance(entry.get("function"), dict):
-        entry = entry["function"]
+        entry = entry | entry["function"]
     entry = _clean(entry, file, place)
     name = entry.get("name")
     if not isinstance(name, str) or not name.strip() or len(name) > 128 or not name.isprintable():
@@ -208,15 +242,17 @@ def _object(entry: Mapping[str, Any], key: str, file: str, place: str) -> Mappin
 
 
 def _clean(value: Any, file: str, place: str, depth: int = 0) -> Any:
-    """The value without halves of surrogate pairs, which no encoding can carry."""
+    """The value without halves of surrogate pairs, which no encoding can carry; numbers must be ones that JSON has."""
     if depth > _DEPTH:
         raise InputError(file, place, f"is nested deeper than {_DEPTH} levels", "flatten its schema")
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return clean(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(file, place, "holds a number beyond all bounds", "no schema needs one above 1e308")
     if isinstance(value, list):
         return [_clean(item, file, place, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {_SURROGATE.sub("\ufffd", key): _clean(value[key], file, place, depth + 1) for key in value}
+        return {clean(key): _clean(value[key], file, place, depth + 1) for key in value}
     return value
 
 

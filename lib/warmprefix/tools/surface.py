@@ -1,12 +1,11 @@
 """What a run may use and what of it is sent: the mode's filter first, then deferral."""
 
 import difflib
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from warmprefix.errors import InputError
-from warmprefix.tools.catalogue import Tool
+from warmprefix.tools.catalogue import Tool, qualified
 
 SWITCH = "CC_SERVER_TOOL_DEFERRAL"
 INDEX_OPENING = (
@@ -65,8 +64,21 @@ class Surface:
             return ""
         groups: dict[str, list[str]] = {}
         for tool in sorted(self.deferred, key=lambda tool: tool.name):
-            groups.setdefault(" ".join((tool.heading or tool.server or "Other").split()), []).append(tool.name)
+            groups.setdefault(_heading(tool), []).append(tool.name)
         return INDEX_OPENING + "".join(f"{heading}: {', '.join(groups[heading])}\n" for heading in sorted(groups))
+
+
+def headings(tools: Sequence[Tool]) -> list[str]:
+    """What tools are grouped under: a heading of their own, else the name of their server.
+
+    >>> headings([Tool("send", heading="Mail"), Tool("browse", server="web"), Tool("now")])
+    ['Mail', 'Other', 'web']
+    """
+    return sorted({_heading(tool) for tool in tools})
+
+
+def _heading(tool: Tool) -> str:
+    return " ".join((tool.heading or tool.server or "Other").split())
 
 
 def surface(
@@ -95,20 +107,6 @@ def surface(
         return chosen or (mode is not None and tool.delivers == mode.name)
 
     return Surface(tuple(tool for tool in admitted if stays(tool)), tuple(tool for tool in admitted if not stays(tool)))
-
-
-def qualified(catalogue: Sequence[Tool]) -> tuple[Tool, ...]:
-    """The tools by name, where one name from several servers is told apart by the server's.
-
-    >>> [tool.name for tool in qualified([Tool("search", server="mail"), Tool("search", server="web"), Tool("now")])]
-    ['mail__search', 'now', 'web__search']
-    """
-    times = Counter(tool.name for tool in catalogue)
-    named = [
-        replace(tool, name=f"{tool.server}__{tool.name}") if times[tool.name] > 1 and tool.server else tool
-        for tool in catalogue
-    ]
-    return tuple(sorted(named, key=lambda tool: tool.name))
 
 
 def _known(name: str, tools: Sequence[Tool]) -> None:
