@@ -137,6 +137,25 @@ def test_a_call_with_unfit_arguments_loads_the_schema_that_tells_why(tmp_path: P
     assert [tool.name for tool in run.loaded] == ["assign_ticket"]
 
 
+def test_what_a_model_writes_is_sent_and_run_whatever_it_writes(tmp_path: Path) -> None:
+    run = session(tmp_path)
+    wish, lines = {"query": "qwxyz\ud800", "top": 2.0}, {"path": "notes0.md", "last_line": 2.0}
+    calls = (Call("search_tools", wish), Call("read_file", lines), Call("\ud800"))
+    run.run("hi \ud800", [Reply("\udfff", calls), Reply("done")])
+    assert [outcome.status for outcome in run.outcomes] == ["ran", "ran", "outside"]
+    assert run.outcomes[1].text == "1: a line\n2: a line"
+    assert run.sent[-1].request().tokens and run.sent[-1].body().encode()
+
+
+def test_a_child_may_call_no_more_than_who_starts_it_and_lives_by_the_same_rules(tmp_path: Path) -> None:
+    run = session(tmp_path, trim=Policy(5, 1), pace=3.0)
+    child = run.child(frozenset({"read_file"}))
+    assert (child.trim, child.pace, child.now) == (run.trim, 3.0, run.now)
+    assert child.child().may_call == {"read_file"}
+    assert child.child(frozenset({"read_file", "bash"})).may_call == {"read_file"}
+    assert run.child().may_call is None
+
+
 def test_without_deferral_nothing_is_loaded_because_everything_is_there(tmp_path: Path) -> None:
     run = session(tmp_path)
     run.surface = surface(own_catalogue(), BUILD, deferral=False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from warmprefix.channel import clean
 from warmprefix.harness import markers as marking
 from warmprefix.harness import trimming
 from warmprefix.harness.approval import Approve, Guard, approve_all, refusal, stays_inside
@@ -20,10 +21,11 @@ from warmprefix.harness.transcript import (
 from warmprefix.harness.wire import APPEND, INLINE, INSERT, assemble, body, request
 from warmprefix.prompt import MESSAGES
 from warmprefix.request import Request
+from warmprefix.tools.arguments import settled
 from warmprefix.tools.catalogue import Tool, compact
 from warmprefix.tools.handlers import Sandbox, ToolError, run
 from warmprefix.tools.search import Index, no_hit
-from warmprefix.tools.surface import Surface
+from warmprefix.tools.surface import Surface, headings
 
 RAN, FAILED, REFUSED, OUTSIDE = "ran", "failed", "refused", "outside"
 
@@ -147,7 +149,12 @@ class Session:
         return self.sent[-1]
 
     def child(self, may_call: frozenset[str] | None = None) -> "Session":
-        """A subagent: a fresh conversation behind the same tools and instructions, whatever its profile may call."""
+        """A subagent: a fresh conversation behind the same tools and instructions, whatever its profile may call.
+
+        It may never call what the session that starts it may not.
+        """
+        if self.may_call is not None:
+            may_call = self.may_call if may_call is None else self.may_call & may_call
         return Session(
             self.surface,
             self.sandbox,
@@ -157,19 +164,23 @@ class Session:
             may_call,
             self.placement,
             self.markers,
-            now=self.now,
+            self.trim,
+            self.now,
+            self.first_token,
+            self.pace,
         )
 
     def _hear(self, reply: Reply) -> None:
         if reply.text:
             self.transcript.append(text_piece(ASSISTANT, reply.text))
-        ids = [f"call_{self._calls + i}" for i in range(1, len(reply.calls) + 1)]
+        calls = [Call(clean(call.name), settled(call.arguments)) for call in reply.calls]
+        ids = [f"call_{self._calls + i}" for i in range(1, len(calls) + 1)]
         self._calls += len(ids)
         self.transcript.append(
-            *(use_piece(ident, call.name, call.arguments) for ident, call in zip(ids, reply.calls, strict=True))
+            *(use_piece(ident, call.name, call.arguments) for ident, call in zip(ids, calls, strict=True))
         )
         known = len(self.loaded)
-        outcomes = [self._call(call) for call in reply.calls]
+        outcomes = [self._call(call) for call in calls]
         self.outcomes += outcomes
         self.transcript.append(
             *(result_piece(ident, outcome.text) for ident, outcome in zip(ids, outcomes, strict=True))
@@ -205,7 +216,7 @@ class Session:
         hits = self._index.rank(query, top)
         if not hits:
             self.misses.append(Miss(query, len(self.sent) - 1))
-            return no_hit(query, sorted({tool.heading for tool in self.surface.tools}))
+            return no_hit(query, headings(self.surface.tools))
         for hit in hits:
             self._load(hit.tool, "search", query)
         return "\n".join(compact({"name": hit.tool.name, "description": hit.tool.description}) for hit in hits)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from warmprefix.channel import clean
 from warmprefix.prompt import MESSAGES, SYSTEM, TOOLS
 from warmprefix.tools.catalogue import Tool, compact, definition
 
@@ -28,11 +29,13 @@ def tool_piece(tool: Tool) -> Piece:
 
 def system_piece(text: str) -> Piece:
     """A block of the system prompt."""
+    text = clean(text)
     return Piece(SYSTEM, "", "text", compact({"type": "text", "text": text}), text)
 
 
 def text_piece(role: str, text: str) -> Piece:
     """What the user or the assistant says."""
+    text = clean(text)
     return Piece(MESSAGES, role, "text", compact({"type": "text", "text": text}), text)
 
 
@@ -44,6 +47,7 @@ def use_piece(call_id: str, name: str, arguments: Mapping[str, Any]) -> Piece:
 
 def result_piece(call_id: str, text: str) -> Piece:
     """What a tool answered."""
+    text = clean(text)
     body = compact({"type": "tool_result", "tool_use_id": call_id, "content": text})
     return Piece(MESSAGES, USER, "tool_result", body, text)
 

@@ -1,17 +1,34 @@
-"""Whether the arguments of a call fit the tool's schema."""
+"""The arguments of a call: as Python takes them, and whether they fit the tool's schema."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from warmprefix.channel import clean
 from warmprefix.tools.catalogue import Tool
 
 # An empty registry: the validator's own would fetch what a schema refers to from the network.
 _CLOSED: Registry = Registry()
+
+
+def settled(value: Any) -> Any:
+    """What a model wrote, as a handler can use it: whole numbers are integers, and every text can be encoded.
+
+    >>> settled({"top": 5.0, "query": "a\\ud800"})
+    {'top': 5, 'query': 'a\ufffd'}
+    """
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float) and value.is_integer():  # JSON Schema takes 5.0 for an integer, a slice does not
+        return int(value)
+    if isinstance(value, Mapping):
+        return {clean(key): settled(item) for key, item in value.items()}
+    return [settled(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
@@ -21,12 +38,15 @@ def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
     "'zone' is a required property"
     """
     try:
-        Draft202012Validator.check_schema(tool.schema)
-        error = best_match(Draft202012Validator(tool.schema, registry=_CLOSED).iter_errors(arguments))
+        dialect = validator_for(tool.schema, default=Draft202012Validator)
+        dialect.check_schema(tool.schema)
+        error = best_match(dialect(tool.schema, registry=_CLOSED).iter_errors(arguments))
     except SchemaError as broken:
         return f"the tool's own schema is not valid: {broken.message}"
     except Unresolvable as unknown:
         return f"the tool's own schema refers to {unknown.ref!r}, which it does not hold"
+    except RecursionError:
+        return "the tool's own schema refers to itself without end"
     if error is None:
         return None
     place = "/".join(map(str, error.path))
