@@ -1,15 +1,19 @@
 """The server over stdio, asked by the protocol's own client."""
 
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import mcp
 import pytest
 
+from warmprefix.errors import InputError
 from warmprefix.tools.catalogue import from_answer, own_catalogue
 from warmprefix.tools.handlers import Sandbox
-from warmprefix.tools.server import main, make_server
+from warmprefix.tools.search import Index
+from warmprefix.tools.server import answer, main, make_server
 
 
 def started(folder: Path) -> mcp.StdioServerParameters:
@@ -56,10 +60,52 @@ def test_another_catalogue_is_listed_whole_though_nothing_of_it_runs(tmp_path: P
     anyio.run(talk)
 
 
+def test_a_tool_that_is_called_as_the_search_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="tool 'search_tool_bm25': is the name of two tools"):
+        make_server(from_answer([{"name": "search_tool_bm25", "description": "Mine."}]), Sandbox(tmp_path))
+
+
+def test_a_search_without_hits_names_headings_or_servers(tmp_path: Path) -> None:
+    tools = from_answer([{"name": "b"}, {"name": "a", "server": "x"}])
+    said = answer(tools, Index(tools), Sandbox(tmp_path), "search_tool_bm25", {"query": "\ud800", "top": 3.0})
+    assert said.endswith("Tools are grouped under: Other, x.") and "\ufffd" in said
+
+
+def ended(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) -> str:
+    """What the server says that does not start."""
+    assert main([*map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and len(err.splitlines()) == 1
+    return err
+
+
 @pytest.mark.parametrize("text", ["{", "[]"])
 def test_a_bad_catalogue_is_one_line(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "c.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(SystemExit) as ended:
-        main([str(tmp_path), "--catalogue", str(path)])
-    assert ended.value.code == 2 and "c.json" in capsys.readouterr().err.splitlines()[-1]
+    assert str(path) in ended([tmp_path / "box", "--catalogue", path], capsys)
+
+
+def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, kept = tmp_path / "file", tmp_path / ".records.json"
+    file.touch()
+    assert str(file) in ended([file], capsys)
+    for text in ("[", "[]", '{"tickets": []}', '{"tickets": {"tickets-1": 1}}', "\xff"):
+        kept.write_text(text, encoding="latin-1")
+        assert f"{kept}: holds no records of tools" in ended([tmp_path], capsys)
+    assert "required: folder" in ended([], capsys)
+
+
+@pytest.mark.parametrize("package", ["anyio", "mcp_types", "mcp.server"])
+def test_without_the_extra_it_says_what_to_install(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    assert f"the package {package} is missing; pip install 'warmprefix[mcp]'" in ended([tmp_path], capsys)
+
+
+def test_importing_it_needs_no_extra() -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['anyio', 'mcp', 'mcp_types'])); import warmprefix.tools.server"
+    )
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, check=True)

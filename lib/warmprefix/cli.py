@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
@@ -15,7 +15,7 @@ import warmprefix
 from warmprefix import batch, calibrate, claims, cli_charge, cli_tools, gallery
 from warmprefix.atomic import write_text
 from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
-from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, print_json, print_table
+from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, Parser, print_json, print_table
 from warmprefix.errors import InputError
 from warmprefix.figures import save
 from warmprefix.request import Blocks
@@ -42,15 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NOT_EVALUATED
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError("", self.prog.removeprefix("warmprefix").strip(), message, f"see `{self.prog} --help`")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="warmprefix", description=warmprefix.__doc__)
+    parser = Parser(prog="warmprefix", description=warmprefix.__doc__)
     parser.add_argument("--version", action="version", version=f"warmprefix {warmprefix.__version__}")
-    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
 
     def verb(name: str, do: Any, help: str) -> argparse.ArgumentParser:
         sub = verbs.add_parser(name, help=help, description=help)

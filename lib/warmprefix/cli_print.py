@@ -1,13 +1,24 @@
 """What every verb prints: JSON for machines, a table for people, and the exit codes."""
 
+import argparse
 import json
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 from tabulate import tabulate
 
+from warmprefix.errors import InputError
+
 FINE, FINDINGS, BAD_INPUT, NOT_EVALUATED = 0, 1, 2, 3
+
+
+class Parser(argparse.ArgumentParser):
+    """A command line whose errors are one line, as all errors here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `InputError` instead of printing the usage."""
+        raise InputError("", self.prog.removeprefix("warmprefix").strip(), message, f"see `{self.prog} --help`")
 
 
 def print_json(value: Any) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from warmprefix.atomic import write_text
+from warmprefix.errors import InputError
 from warmprefix.tools.catalogue import Tool
 
 Arguments = Mapping[str, Any]
@@ -45,7 +46,7 @@ class Sandbox:
         self.root.mkdir(parents=True, exist_ok=True)
         kept = self.root / _RECORDS
         if kept.exists():
-            self._collections = json.loads(kept.read_text(encoding="utf-8"))
+            self._collections = _records(kept)
 
     def path(self, name: str) -> Path:
         """The path of a file inside the sandbox; raises `ToolError` for one outside, also when a link leads there."""
@@ -73,6 +74,16 @@ class Sandbox:
     def keep(self) -> None:
         """Write all records to the folder."""
         write_text(self.root / _RECORDS, json.dumps(self._collections, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def _records(path: Path) -> dict[str, dict[str, Record]]:
+    try:
+        found = json.loads(path.read_bytes())
+        if all(isinstance(row, dict) for rows in found.values() for row in rows.values()):
+            return dict(found)
+    except (ValueError, AttributeError, RecursionError):
+        pass
+    raise InputError(path, "", "holds no records of tools", "remove it, or name another folder")
 
 
 def run(sandbox: Sandbox, tool: Tool, arguments: Arguments) -> str:

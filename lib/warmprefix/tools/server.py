@@ -4,24 +4,23 @@ Clients check names against their own cached list and reject the rest unasked, s
 they find their way with `search_tool_bm25`, which describes tools and loads none. Needs the extra `mcp`.
 """
 
-import argparse
-import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import anyio
-import mcp_types as types
-from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
+from typing import TYPE_CHECKING, Any
 
 from warmprefix import __version__
+from warmprefix.cli_print import BAD_INPUT, FINE, Parser
 from warmprefix.errors import InputError
-from warmprefix.tools.arguments import misfit
-from warmprefix.tools.catalogue import Tool, own_catalogue, read
+from warmprefix.tools.arguments import misfit, settled
+from warmprefix.tools.catalogue import Tool, compact, own_catalogue, qualified, read
 from warmprefix.tools.handlers import Sandbox, ToolError, run
 from warmprefix.tools.search import Index, no_hit
-from warmprefix.tools.surface import qualified
+from warmprefix.tools.surface import headings
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp.server import Server
 
 SEARCH = Tool(
     "search_tool_bm25",
@@ -47,19 +46,23 @@ def answer(tools: Sequence[Tool], index: Index, sandbox: Sandbox, name: str, arg
     tool = next((tool for tool in (*tools, SEARCH) if tool.name == name), None)
     if tool is None:
         raise ToolError(f"there is no tool {name!r}; {SEARCH.name} finds one")
+    arguments = settled(arguments)
     problem = misfit(tool, arguments)
     if problem:
         raise ToolError(problem)
     if tool is SEARCH or tool.does.get("action") == "search_tools":
         hits = index.rank(arguments["query"], arguments.get("top", 10))
-        lines = [json.dumps({"name": hit.tool.name, "description": hit.tool.description}) for hit in hits]
-        return "\n".join(lines) or no_hit(arguments["query"], sorted({tool.heading for tool in tools}))
+        lines = [compact({"name": hit.tool.name, "description": hit.tool.description}) for hit in hits]
+        return "\n".join(lines) or no_hit(arguments["query"], headings(tools))
     return run(sandbox, tool, arguments)
 
 
 def make_server(catalogue: Sequence[Tool], sandbox: Sandbox) -> "Server[Any]":
-    """A server that lists the whole catalogue and the search, and runs both."""
-    tools = qualified(catalogue)
+    """A server that lists the whole catalogue and the search, and runs both; raises `InputError`."""
+    import mcp_types as types
+    from mcp.server import Server, ServerRequestContext
+
+    tools = tuple(tool for tool in qualified((*catalogue, SEARCH)) if tool is not SEARCH)
     index = Index(tools)
 
     async def on_list_tools(
@@ -79,30 +82,44 @@ def make_server(catalogue: Sequence[Tool], sandbox: Sandbox) -> "Server[Any]":
     return Server("warmprefix", version=__version__, on_list_tools=on_list_tools, on_call_tool=on_call_tool)
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: Tool) -> "types.Tool":
+    import mcp_types as types
+
     hints = types.ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.asks)
     return types.Tool(name=tool.name, description=tool.description, input_schema=dict(tool.schema), annotations=hints)
 
 
-async def serve(catalogue: Sequence[Tool], sandbox: Sandbox) -> None:
+async def serve(server: "Server[Any]") -> None:
     """Serve one client on standard input and output until it hangs up."""
-    server = make_server(catalogue, sandbox)
+    from mcp.server.stdio import stdio_server
+
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and serve."""
-    parser = argparse.ArgumentParser(prog="python -m warmprefix.tools.server", description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line and serve; returns the exit code."""
+    parser = Parser(prog="python -m warmprefix.tools.server", description=__doc__)
     parser.add_argument("folder", type=Path, help="folder that the tools work in; made when missing")
     parser.add_argument("--catalogue", type=Path, help="another catalogue than the project's own")
-    given = parser.parse_args(arguments)
     try:
+        given = parser.parse_args(arguments)
         catalogue = read(given.catalogue) if given.catalogue else own_catalogue()
+        import anyio
+
+        server = make_server(catalogue, Sandbox(given.folder))
     except InputError as error:
-        parser.error(str(error))
-    anyio.run(serve, catalogue, Sandbox(given.folder))
+        print(f"warmprefix: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except ModuleNotFoundError as error:
+        print(f"warmprefix: the package {error.name} is missing; pip install 'warmprefix[mcp]'", file=sys.stderr)
+        return BAD_INPUT
+    except OSError as error:
+        print(f"warmprefix: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        return BAD_INPUT
+    anyio.run(serve, server)
+    return FINE
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
