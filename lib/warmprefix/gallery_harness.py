@@ -174,15 +174,20 @@ def _draw_threshold(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     left, right = canvas.subplots(1, 2)
     places = range(len(data))
     left.plot(places, data["usd"], **look.line("watermark"))
+    steep, bills = 0.08 * data["usd"].max(), data["usd"].to_numpy()
     for place, row in zip(places, data.itertuples(), strict=True):
+        # Below its point; beside it, on the upper side, where a steep line would run through it.
+        rises = place > 0 and bills[place] - bills[place - 1] > steep
+        falls = place + 1 < len(bills) and bills[place] - bills[place + 1] > steep
+        side = int(falls) - int(rises)
         left.annotate(
             f"{row.cuts} cuts" if row.cuts != 1 else "1 cut",
             (place, row.usd),
-            xytext=(0, -13),
+            xytext=(5 * side, 5 if side else -13),
             textcoords="offset points",
-            ha="center",
+            ha={1: "left", 0: "center", -1: "right"}[side],
             color=look.ink,
-            fontsize=7,
+            fontsize=8,
         )
     right.plot(places, data["input"] / 1e6, **look.line("window"))
     right.plot(places, data["fresh"] / 1e6, **look.line("uncached"))
@@ -345,7 +350,7 @@ def _draw_throughput(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     for column in ("warm", "cold"):
         axes.plot(data["prefix"], data[column], **look.line(column))
         ends[column] = float(data[column].iloc[-1])
-    axes.set_xlim(data["prefix"].min(), data["prefix"].max())
+    axes.set_xlim(data["prefix"].min() * 0.5, data["prefix"].max() * 1.02)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     from_zero(axes)
     name_axes(axes, ("shared prefix", "tokens"), ("requests under the limit", "a minute"))

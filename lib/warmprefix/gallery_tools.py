@@ -138,7 +138,8 @@ def _draw_break_even(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
             name = PLACES[str(placement)]
             axes.plot(rows["activations"], rows["usd"], **look.line(name))
             ends[name] = float(rows["usd"].iloc[-1])
-        axes.set_xlim(0, table["activations"].max())
+        most = table["activations"].max()
+        axes.set_xlim(-0.03 * most, 1.03 * most)
         from_zero(axes)
         name_axes(axes, ("activations", "count"), ("input of the run", "USD"))
         panel(axes, str(start))
@@ -185,7 +186,7 @@ def _draw_recall(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
             ends[name] = row[columns[-1]]
         axes.axhline(ASKED_FOR, color=look.ink, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.set_xticks(range(len(columns)), [column.removeprefix("@") for column in columns])
-        axes.set_xlim(-0.15, len(columns) - 1)
+        axes.set_xlim(-0.15, len(columns) - 0.9)
         axes.set_ylim(0, 1.04)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         name_axes(axes, ("among the first", "hits"), ("right tools found", "share"))
