@@ -48,6 +48,32 @@ def test_residents_are_named_together_or_one_by_one(catalogue: Path, capsys: pyt
     assert printed(capsys, "tools", catalogue)["tokens_resident"] == 0, "nothing is marked in it"
 
 
+def test_the_off_switch_leaves_nothing_deferred(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = printed(capsys, "tools", OWN, "--tool-deferral=off")
+    assert whole["tokens_deferred"] == whole["tokens_resident"] == whole["tokens_full"]
+    assert whole["tokens_index"] == whole["reduction"] == 0
+    monkeypatch.setenv("CC_SERVER_TOOL_DEFERRAL", "off")
+    assert printed(capsys, "tools", OWN) == whole
+    assert printed(capsys, "tools", OWN, "--tool-deferral", "on")["reduction"] > 0.7
+    assert printed(capsys, "tools", OWN, "--resident", "bash", "--tool-deferral", "off") == whole
+
+
+def test_a_name_of_two_servers_costs_the_same_resident_as_in_the_catalogue(
+    catalogue: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = printed(capsys, "tools", catalogue, "--tool-deferral=off")
+    assert whole["tokens_resident"] == whole["tokens_full"] and whole["reduction"] == 0
+
+
+def test_people_are_told_that_no_tool_is_resident(catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tools", str(catalogue)]) == 0
+    assert "No tool is resident: name with --resident" in capsys.readouterr().out
+    assert cli.main(["tools", str(catalogue), "--resident", "now"]) == 0
+    assert "No tool is resident" not in capsys.readouterr().out
+
+
 def test_people_read_lines(catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tools", str(OWN)]) == 0
     assert "smaller by" in capsys.readouterr().out
@@ -99,6 +125,7 @@ def test_a_hostile_catalogue_gets_one_line(
     [
         (["tools", "nowhere.json"], "nowhere.json"),
         (["tools", str(OWN), "--resident", "raed_file"], "did you mean 'read_file'"),
+        (["tools", str(OWN), "--tool-deferral", "no"], "--tool-deferral: is 'no'; use on or off"),
         (["search", str(OWN), "mail", "--top", "0"], "--top: is 0"),
         (["search", str(OWN), " "], "QUERY: is empty"),
         (["search", str(OWN)], "QUERY"),

@@ -1,6 +1,7 @@
 """The verbs `tools` and `search`: what a catalogue costs in every request, and which of its tools fits a wish."""
 
 import argparse
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from tabulate import tabulate
 
 from warmprefix.cli_print import FINE, print_json
 from warmprefix.errors import InputError
+from warmprefix.tools.surface import SWITCH, deferral_wanted
 
 LABELS = {
     "count": "tools",
@@ -29,6 +31,7 @@ def add_verbs(verb: Callable[..., argparse.ArgumentParser]) -> None:
     sub.add_argument(
         "--resident", help="tools that stay in every request; the catalogue's own marks decide", **resident
     )
+    sub.add_argument("--tool-deferral", metavar="on/off", help=f"off makes all tools resident, as {SWITCH}=off does")
     sub = verb("search", search, "rank the deferred tools of a catalogue by a wish in everyday words")
     sub.add_argument("catalogue", **catalogue)
     sub.add_argument("query", metavar="QUERY", help="what is to be done")
@@ -40,13 +43,16 @@ def tools(options: argparse.Namespace) -> int:
     from warmprefix.tools.catalogue import read  # here, since the search libraries would delay every other verb
     from warmprefix.tools.report import tools_report
 
-    report = tools_report(read(options.catalogue), options.resident)
+    deferral = deferral_wanted(options.tool_deferral, os.environ)
+    report = tools_report(read(options.catalogue), options.resident, deferral=deferral)
     if options.json:
         return print_json(report)
     rows = [
         (label, f"{report[key]:.1%}" if key == "reduction" else f"{report[key]:,}") for key, label in LABELS.items()
     ]
     print(tabulate(rows, tablefmt="plain", disable_numparse=True, colalign=("left", "right")))
+    if not report["tokens_resident"]:
+        print("\nNo tool is resident: name with --resident those that a run cannot do without.")
     return FINE
 
 

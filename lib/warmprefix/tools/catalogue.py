@@ -151,7 +151,7 @@ def from_answer(answer: Any, file: str = "") -> tuple[Tool, ...]:
     tools = [_tool(entry, file, f"tool {number}") for number, entry in enumerate(entries, start=1)]
     # Two that are sent alike may differ in what only the harness keeps: the careful one stays, in any order of arrival.
     tools = [*_once(sorted(tools, key=lambda tool: (tool.name, tool.server, not tool.asks, repr(tool))), file)]
-    qualified(tools, file)
+    names(tools, file)
     return tuple(tools)
 
 
@@ -163,24 +163,28 @@ def _unwrapped(answer: Any) -> Any:
     return answer
 
 
-def qualified(catalogue: Sequence[Tool], file: str = "") -> tuple[Tool, ...]:
-    """The tools by name, where one name from several servers is told apart by the server's.
+def names(catalogue: Sequence[Tool], file: str = "") -> list[str]:
+    """What a run calls each tool: its name, with the server's where several servers have one of that name.
 
-    >>> [tool.name for tool in qualified([Tool("search", server="mail"), Tool("search", server="web"), Tool("now")])]
-    ['mail__search', 'now', 'web__search']
+    >>> names([Tool("search", server="web"), Tool("search", server="mail"), Tool("now", server="web")])
+    ['web__search', 'mail__search', 'now']
 
-    Raises `InputError` when another tool has such a name already: no request may hold two tools of one name.
+    Raises `InputError` when two tools end up with one name, since no request may hold both.
     """
     times = Counter(tool.name for tool in catalogue)
-    named = [
-        replace(tool, name=f"{tool.server}__{tool.name}") if times[tool.name] > 1 and tool.server else tool
-        for tool in catalogue
+    called = [
+        f"{tool.server}__{tool.name}" if times[tool.name] > 1 and tool.server else tool.name for tool in catalogue
     ]
-    taken = Counter(tool.name for tool in named)
-    twice = next((tool for tool in named if taken[tool.name] > 1), None)
-    if twice:
-        raise InputError(file, f"tool {twice.name!r}", "is the name of two tools", "rename one or its server")
-    return tuple(sorted(named, key=lambda tool: tool.name))
+    for name, count in Counter(called).items():
+        if count > 1:
+            raise InputError(file, f"tool {name!r}", "is the name of two tools", "rename one or its server")
+    return called
+
+
+def qualified(catalogue: Sequence[Tool]) -> tuple[Tool, ...]:
+    """The tools by the name that a run calls them; raises `InputError`."""
+    named = zip(catalogue, names(catalogue), strict=True)
+    return tuple(sorted((replace(tool, name=name) for tool, name in named), key=lambda tool: tool.name))
 
 
 def _once(tools: Sequence[Tool], file: str) -> Iterator[Tool]:

@@ -3,22 +3,27 @@
 from collections.abc import Collection, Sequence
 
 from warmprefix.errors import InputError
-from warmprefix.tools.catalogue import Tool, listed, token_count
+from warmprefix.tools.catalogue import Tool, listed, names, token_count
 from warmprefix.tools.search import Index
 from warmprefix.tools.surface import surface
 
 
-def tools_report(catalogue: Sequence[Tool], resident: Collection[str] | None = None) -> dict[str, int | float]:
+def tools_report(
+    catalogue: Sequence[Tool], resident: Collection[str] | None = None, *, deferral: bool = True
+) -> dict[str, int | float]:
     """What a catalogue costs in every request, whole and with all but the resident tools deferred.
 
     >>> tools_report([Tool("now", "Tell the time."), Tool("later", "Tell it later.")], ["now"])["tokens_resident"]
     22
 
-    `resident` names the resident tools, by default those that the catalogue itself marks. Raises `InputError`.
+    `resident` names the resident tools, by default those that the catalogue itself marks; without `deferral` all are.
+    Raises `InputError`.
     """
-    split = surface(catalogue, None, resident)
+    split = surface(catalogue, None, resident, deferral=deferral)
     full = sum(token_count(listed(tool)) for tool in catalogue)
-    tokens_resident = sum(token_count(listed(tool)) for tool in split.resident)
+    kept = {tool.name for tool in split.resident}
+    named = zip(catalogue, names(catalogue), strict=True)
+    tokens_resident = sum(token_count(listed(tool)) for tool, name in named if name in kept)
     index = token_count(split.index())
     return {
         "count": len(catalogue),

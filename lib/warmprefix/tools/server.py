@@ -62,7 +62,7 @@ def make_server(catalogue: Sequence[Tool], sandbox: Sandbox) -> "Server[Any]":
     import mcp_types as types
     from mcp.server import Server, ServerRequestContext
 
-    tools = tuple(tool for tool in qualified((*catalogue, SEARCH)) if tool is not SEARCH)
+    tools = tuple(tool for tool in qualified((*catalogue, SEARCH)) if tool.name != SEARCH.name)
     index = Index(tools)
 
     async def on_list_tools(
