@@ -28,6 +28,8 @@ def test_all_our_schemas_are_valid_and_closed() -> None:
         ({"properties": {"a": {"items": [{"type": "string"}]}}}, {"a": ["x"]}, "own schema is not valid"),
         (DRAFT_7 | {"properties": {"a": {"items": [{"type": "string"}]}}}, {"a": ["x"]}, None),
         (DRAFT_7 | {"properties": {"a": {"items": [{"type": "string"}]}}}, {"a": [1]}, "a/0: 1 is not of type"),
+        ({"$schema": 5}, {}, "own schema is not valid"),
+        ({"$schema": ["x"]}, {}, "own schema is not valid"),
         ({"$schema": "https://example.org/other"}, {"a": 1}, None),
         ({"type": "object"}, {"a": 1}, None),
     ],

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import mcp
@@ -56,6 +57,23 @@ def test_another_catalogue_is_listed_whole_though_nothing_of_it_runs(tmp_path: P
         async with mcp.Client(make_server(tools, Sandbox(tmp_path))) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["a", "b", "search_tool_bm25"]
             assert "no handler" in (await client.call_tool("a", {})).content[0].text
+
+    anyio.run(talk)
+
+
+def test_no_odd_schema_keeps_the_others_from_being_listed(tmp_path: Path) -> None:
+    odd: list[dict[str, Any]] = [{}, {"type": "string"}, {"type": ["object", "null"]}, {"$ref": "#"}]
+    bad = [{"properties": ["a"]}, {"properties": {"a": 1}}, {"required": "a"}, {"$schema": 5}, {"properties": None}]
+    sent = [{**schema, "type": "object"} for schema in odd] + [{"type": "object"}] * len(bad)
+    tools = from_answer([{"name": f"tool {i}", "inputSchema": schema} for i, schema in enumerate(odd + bad)])
+
+    async def talk() -> None:
+        async with mcp.Client(make_server(tools, Sandbox(tmp_path))) as client:
+            listed = (await client.list_tools()).tools
+            assert [tool.name for tool in listed[:-1]] == [tool.name for tool in tools]
+            assert [tool.input_schema for tool in listed[:-1]] == sent
+            for tool in listed[:-1]:
+                assert (await client.call_tool(tool.name, {})).is_error, "nothing of it runs here"
 
     anyio.run(talk)
 

@@ -31,18 +31,35 @@ def settled(value: Any) -> Any:
     return [settled(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def broken(schema: Mapping[str, Any]) -> str | None:
+    """What makes a schema none, by the dialect that it names, or None.
+
+    >>> broken({"type": "object", "required": "zone"})
+    "'zone' is not of type 'array'"
+    """
+    try:
+        _dialect(schema).check_schema(schema)
+    except SchemaError as error:
+        return error.message
+    return None
+
+
+def _dialect(schema: Mapping[str, Any]) -> Any:
+    named = isinstance(schema.get("$schema"), str)
+    return validator_for(schema, default=Draft202012Validator) if named else Draft202012Validator
+
+
 def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
     """What is wrong with the arguments of a call, or None.
 
     >>> misfit(Tool("now", schema={"type": "object", "required": ["zone"]}), {})
     "'zone' is a required property"
     """
+    fault = broken(tool.schema)
+    if fault:
+        return f"the tool's own schema is not valid: {fault}"
     try:
-        dialect = validator_for(tool.schema, default=Draft202012Validator)
-        dialect.check_schema(tool.schema)
-        error = best_match(dialect(tool.schema, registry=_CLOSED).iter_errors(arguments))
-    except SchemaError as broken:
-        return f"the tool's own schema is not valid: {broken.message}"
+        error = best_match(_dialect(tool.schema)(tool.schema, registry=_CLOSED).iter_errors(arguments))
     except Unresolvable as unknown:
         return f"the tool's own schema refers to {unknown.ref!r}, which it does not hold"
     except RecursionError:

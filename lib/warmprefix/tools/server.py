@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warmprefix import __version__
 from warmprefix.cli_print import BAD_INPUT, FINE, Parser
 from warmprefix.errors import InputError
-from warmprefix.tools.arguments import misfit, settled
+from warmprefix.tools.arguments import broken, misfit, settled
 from warmprefix.tools.catalogue import Tool, compact, own_catalogue, qualified, read
 from warmprefix.tools.handlers import Sandbox, ToolError, run
 from warmprefix.tools.search import Index, no_hit
@@ -85,8 +85,10 @@ def make_server(catalogue: Sequence[Tool], sandbox: Sandbox) -> "Server[Any]":
 def _described(tool: Tool) -> "types.Tool":
     import mcp_types as types
 
+    # The protocol knows valid schemas of objects only, and refuses a whole list for the sake of one other.
+    schema = {**({} if broken(tool.schema) else tool.schema), "type": "object"}
     hints = types.ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.asks)
-    return types.Tool(name=tool.name, description=tool.description, input_schema=dict(tool.schema), annotations=hints)
+    return types.Tool(name=tool.name, description=tool.description, input_schema=schema, annotations=hints)
 
 
 async def serve(server: "Server[Any]") -> None:
