@@ -31,6 +31,21 @@ def test_every_tool_of_ours_has_a_handler() -> None:
     assert actions - {"search_tools"} == set(HANDLERS)
 
 
+def test_a_tool_of_another_catalogue_that_lacks_what_its_handler_needs_fails_as_a_call(box: Sandbox) -> None:
+    with pytest.raises(ToolError, match="mine lacks 'path' for its handler"):
+        run(box, Tool("mine", does={"action": "read_file"}), {})
+    with pytest.raises(ToolError, match="mine lacks 'collection'"):
+        run(box, Tool("mine", does={"action": "add"}), {})
+
+
+def test_numbers_beyond_what_sql_knows_are_kept_and_asked_for(box: Sandbox) -> None:
+    run(box, Tool("mine", does={"action": "add", "collection": "tickets"}), {"size": 10**30})
+    rows = json.loads(call(box, "query_database", sql="SELECT size FROM tickets"))["rows"]
+    assert rows == [["1" + "0" * 30]]
+    with pytest.raises(ToolError, match="SQL: "):
+        call(box, "query_database", sql="SELECT ?", parameters=[10**30])
+
+
 def test_files_are_written_read_edited_and_found(box: Sandbox) -> None:
     assert call(box, "write_file", path="src/a.txt", content="one\ntwö\n") == "wrote 9 bytes to src/a.txt"
     assert call(box, "read_file", path="src/a.txt", first_line=2) == "2: twö"

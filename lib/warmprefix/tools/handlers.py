@@ -93,6 +93,8 @@ def run(sandbox: Sandbox, tool: Tool, arguments: Arguments) -> str:
         raise ToolError(f"{tool.name} has no handler in this sandbox")
     try:
         return handler(sandbox, tool, arguments)
+    except KeyError as error:  # a catalogue of somebody's own that names a handler and not what it works on
+        raise ToolError(f"{tool.name} lacks {error} for its handler") from None
     except OSError as error:
         raise ToolError(f"{error.strerror or error}") from None
     except subprocess.TimeoutExpired as error:
@@ -286,7 +288,7 @@ def sql(sandbox: Sandbox, tool: Tool, arguments: Arguments) -> str:
         try:
             cursor = database.execute(statement, arguments.get("parameters") or {"table": arguments.get("table")})
             rows = cursor.fetchmany(arguments.get("limit", 100))
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
             raise ToolError(f"SQL: {error}") from None
     heads = [column[0] for column in cursor.description or ()]
     return json.dumps({"columns": heads, "rows": rows}, ensure_ascii=False, default=str)
@@ -307,7 +309,8 @@ def _tables(sandbox: Sandbox) -> sqlite3.Connection:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    beyond = isinstance(value, int) and not -(2**63) <= value < 2**63  # what SQLite calls an integer
+    return json.dumps(value, ensure_ascii=False) if beyond or isinstance(value, list | dict) else value
 
 
 def _row(sandbox: Sandbox, tool: Tool, arguments: Arguments) -> Record:
