@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from warmprefix.harness.billing import BEDROCK
 from warmprefix.harness.fan_out import Child, fan_out, usages
 from warmprefix.harness.lookback import (
     CONSTANT,
@@ -15,7 +16,6 @@ from warmprefix.harness.lookback import (
     placed,
     positions,
 )
-from warmprefix.harness.providers import BEDROCK
 from warmprefix.harness.subagents import FIRST, TOGETHER, UNCACHED, by_bound, by_rules, by_size, throughput
 from warmprefix.harness.thresholds import by_threshold, first_ahead, requests_to_pay
 from warmprefix.harness.workloads import alternating_calls, conversation, parallel_calls, texts, tool_turns

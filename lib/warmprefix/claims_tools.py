@@ -8,9 +8,9 @@ from warmprefix.datafiles import read_data
 from warmprefix.harness import markers as marking
 from warmprefix.harness import thresholds
 from warmprefix.harness.activation import one_activation
+from warmprefix.harness.billing import ANTHROPIC
 from warmprefix.harness.fan_out import Child, fan_out
 from warmprefix.harness.lookback import RUNS, after_a_turn
-from warmprefix.harness.providers import ANTHROPIC
 from warmprefix.harness.subagents import FIRST, TOGETHER, by_size
 from warmprefix.harness.transcript import Piece, system_piece, tool_piece
 from warmprefix.harness.trimming import Policy

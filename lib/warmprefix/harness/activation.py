@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from warmprefix.harness.providers import ANTHROPIC, PROVIDERS, Provider, charged
+from warmprefix.harness.billing import ANTHROPIC, PROVIDERS, Provider, charged
 from warmprefix.harness.session import Sent
 from warmprefix.harness.transcript import tool_piece
 from warmprefix.harness.wire import APPEND, PLACEMENTS

@@ -7,7 +7,7 @@ import pandas as pd
 
 from warmprefix.caches.anthropic import Anthropic
 from warmprefix.harness import markers as marking
-from warmprefix.harness.providers import ANTHROPIC, BEDROCK, Provider, charged
+from warmprefix.harness.billing import ANTHROPIC, BEDROCK, Provider, charged
 from warmprefix.harness.session import Sent
 from warmprefix.harness.transcript import Piece
 from warmprefix.harness.workloads import Delta, alternating_calls, conversation, parallel_calls, texts

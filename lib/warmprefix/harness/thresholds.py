@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from warmprefix.harness.providers import ANTHROPIC, Provider, charged
+from warmprefix.harness.billing import ANTHROPIC, Provider, charged
 from warmprefix.harness.trimming import Policy
 from warmprefix.harness.workloads import Delta, conversation, tool_turns
 from warmprefix.tools.surface import Surface

@@ -5,7 +5,7 @@ import pytest
 
 from warmprefix.errors import InputError
 from warmprefix.harness.activation import break_even, one_activation, run_costs, spread
-from warmprefix.harness.providers import ANTHROPIC, PROVIDERS, charged, named
+from warmprefix.harness.billing import ANTHROPIC, PROVIDERS, charged, named
 from warmprefix.harness.wire import APPEND, INLINE, INSERT
 from warmprefix.harness.workloads import conversation, tool_turns
 from warmprefix.tools.catalogue import own_catalogue
