@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from warmprefix.harness.context import context_view
 from warmprefix.harness.fan_out import Child, fan_out
@@ -190,6 +192,50 @@ def test_eight_subagents_share_one_prefix_whatever_they_may_call(tmp_path: Path)
     assert [child.sent[0].at for child in children] == [0.0] + [2.0] * 7
     fresh = session(tmp_path).send()
     assert heads == {tuple(piece.body for piece in fresh.pieces)}, "and with a run that has loaded nothing"
+
+
+SMALL = surface(
+    [
+        Tool("search_tools", "Find tools.", does={"action": "search_tools"}, asks=False, resident=True),
+        Tool("read_file", "Read.", does={"action": "read_file"}, asks=False, resident=True),
+        *(Tool(f"send_{what}", f"Send a {what}.", heading="Mail") for what in ("mail", "letter", "parcel", "card")),
+        Tool("deploy", "Ship it.", heading="Deployments"),
+        Tool("submit_plan", delivers="plan"),
+    ],
+)
+calls = st.sampled_from(
+    [
+        *(Call(name) for name in ("send_mail", "send_letter", "send_card", "deploy", "submit_plan", "nothing")),
+        *(Call("search_tools", {"query": query}) for query in ("post a parcel", "a card or a letter", "qwxyz")),
+        *(Call("read_file", {"path": path}) for path in ("notes0.md", "absent.md", "../keys")),
+    ]
+)
+turns = st.lists(
+    st.lists(st.builds(Reply, st.sampled_from(["", "Well."]), st.lists(calls, max_size=3).map(tuple)), max_size=3),
+    max_size=6,
+)
+policies = st.none() | st.builds(Policy, st.sampled_from([0, 500, 1_500]), st.sampled_from([1, 2]))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=turns, trim=policies, placement=st.sampled_from(["append", "inline"]))
+def test_whatever_happens_each_request_begins_with_the_one_before(
+    script: list[list[Reply]], trim: Policy | None, placement: str, tmp_path: Path
+) -> None:
+    run = session(tmp_path, trim=trim, placement=placement)
+    run.surface = SMALL
+    for replies in script:
+        run.run("go on", replies)
+    trimmed = {trim.request: trim.first for trim in reversed(run.transcript.trims)}  # of several the first and deepest
+    for number, (earlier, later) in enumerate(pairwise(run.sent), start=1):
+        for tier in ("tools", "system", "messages"):
+            old, new = ([piece.body for piece in sent.pieces if piece.tier == tier] for sent in (earlier, later))
+            kept = trimmed.get(number, len(old)) if tier == "messages" else len(old)
+            assert new[:kept] == old[:kept] and len(new) >= len(old)
+    assert [activation.tool for activation in run.activations] == [tool.name for tool in run.loaded]
+    assert all(tool in SMALL.deferred for tool in run.loaded)
+    assert {o.status for o in run.outcomes if o.name in ("submit_plan", "nothing")} <= {"outside"}
+    assert {o.status for o in run.outcomes if o.name == "deploy"} <= {"refused"}
 
 
 def digest(folder: Path) -> str:
