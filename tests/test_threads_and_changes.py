@@ -7,7 +7,7 @@ import pytest
 
 from warmprefix.brief import Binding
 from warmprefix.channel import Channel, Message, mentions, threads
-from warmprefix.delivery import HEADER_NEW, render
+from warmprefix.delivery import HEADER_NEW, Limits, render
 from warmprefix.ledger import ledger
 from warmprefix.request import Blocks
 from warmprefix.simulate import Setting, Step, simulate
@@ -120,6 +120,17 @@ def test_changes_of_shown_rows_go_out_once_as_notices(blocks: Blocks) -> None:
     assert notices == [[], ["- [edited] ann: the build is green\n", "- [deleted] ann: secret\n"], []]
     before, after = steps[0].request.blocks, steps[1].request.blocks
     assert list(after)[: len(before)] == list(before), "what was sent is never rewritten"
+
+
+def test_a_deleted_row_takes_no_place_among_the_fetched(blocks: Blocks) -> None:
+    rows = [
+        said("a", "there", 0.0),
+        said("b", "deleted", 1.0, deleted_at=2.0),
+        said("c", "deleted too", 1.0, deleted_at=2.0),
+        said("d", "@agent look", 9.0),
+    ]
+    strategy = replace(WATERMARK, limits=Limits(rows=None, fetch=2))
+    assert shown(run(Channel.of("ch", rows), strategy, blocks)) == [["a"]]
 
 
 def test_notices_are_counted_and_a_deleted_row_is_not_missed(blocks: Blocks) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from itertools import islice
 
 from warmprefix.brief import Binding, mention_turn
 from warmprefix.channel import Channel, Message, View, threads
@@ -124,11 +125,9 @@ def simulate(
 
         thread = addressed.thread_root_id if strategy.threads else None
         mark = process.marks.get(thread) if remembers else None
-        rows = _rows(views.get(thread, whole), addressed, mark, strategy, len(changes))
+        rows = _rows(views.get(thread, whole), addressed, mark, strategy, at)
         changed = _between(changes, mark.told_at, at) if mark else ()
-        block = render(
-            [row for row in rows if not _gone(row, at)], addressed, mark, strategy.limits, strategy.cursor, changed
-        )
+        block = render(rows, addressed, mark, strategy.limits, strategy.cursor, changed)
         user = mention_turn(addressed, f"run-{turn:02d}", block, setting.binding, setting.rules)
         shown = [message.position for message in block.shown]
 
@@ -175,20 +174,19 @@ def _of_kind(kind: str, turn: Turn, blocks: Blocks) -> tuple[Block, ...]:
     return tuple([blocks.of(MESSAGES, part) for part in turn.parts if part.kind == kind])
 
 
-def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy, gone: int) -> Sequence[Message]:
-    """What of the view the turn can show: earlier rows need not be looked at, however long the channel is.
-
-    At most `gone` rows of the view are there no more.
-    """
-    limits, here = strategy.limits, view.index(addressed)
-    first = 0 if limits.fetch is None else here + 1 - limits.fetch
-    if mark is None and limits.rows is not None:
-        first = max(first, here - limits.rows - gone)
+def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy, at: float) -> Sequence[Message]:
+    """What of the view the turn can show: earlier rows need not be looked at, however long the channel is."""
+    limits, here, first = strategy.limits, view.index(addressed), 0
     if mark is not None and strategy.cursor == STRICT:
-        first = max(first, bisect_right(view.rows, mark.position, key=lambda row: row.position))
+        first = bisect_right(view.rows, mark.position, key=lambda row: row.position)
     elif mark is not None:
-        first = max(first, bisect_right(view.newest, mark.last_at))
-    return view.rows[max(first, 0) : here + 1]
+        first = bisect_right(view.newest, mark.last_at)
+    enough = limits.fetch
+    if mark is None and limits.rows is not None:
+        enough = min(limits.rows + 1, enough or limits.rows + 1)
+    back = (view.rows[i] for i in range(here, min(first, here) - 1, -1))
+    there = (row for row in back if row is addressed or not _gone(row, at))
+    return list(islice(there, enough))[::-1]
 
 
 def _changes(channel: Channel) -> list[tuple[float, Message]]:
