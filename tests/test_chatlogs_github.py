@@ -27,7 +27,8 @@ def test_an_issue_and_its_lists_are_one_thread_in_time(tmp_path):
         {"id": 5, "user": {"login": "bo"}, "body": "", "state": "APPROVED", "submitted_at": "2024-01-01T00:00:09Z"},
         {"id": 6, "user": {"login": "bo"}, "body": "ok", "state": "APPROVED", "submitted_at": "2024-01-01T00:00:08Z"},
     ]
-    inline = [comment(5, 6, "why?", diff_hunk="@@"), comment(7, 7, "so", diff_hunk="@@", in_reply_to_id=5)]
+    reviews.append({"id": 7, "user": {"login": "bo"}, "body": "not yet", "state": "PENDING"})
+    inline = [comment(5, 6, "why?", diff_hunk="@@"), comment(7, 7, "so", in_reply_to_id=5)]
     content = {"issue": ISSUE, "comments": [comment(5, 3, "me too")], "reviews": reviews, "review_comments": inline}
     got = read(tmp_path, content)
     assert [(m.id, m.text, m.thread_root_id) for m in got] == [

@@ -28,7 +28,7 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
     A file holds a list (of issues, comments, reviews, review comments, or a timeline), or an object: an issue, with its
     lists inside or beside it. A folder or zip of such files is one source. `channel` chooses an issue by its number;
     otherwise all are read, and where there are several each is a thread. A review comment's answers belong to the
-    comment's thread. A review without words and the events of a timeline are no rows. `mentions` are the `@login` of
+    comment's thread. A review without words or not yet submitted and the events of a timeline are no rows. `mentions` are the `@login` of
     the text outside code; bots are agents. Raises `InputError`.
     """
     found: list[tuple[str, Message]] = []
@@ -87,7 +87,7 @@ def _rows(value: Any, origin: str, label: str) -> Iterator[tuple[str, Message]]:
     if not isinstance(value, Record):
         raise InputError(label, "", "holds something else than issues and comments", "is this the right format?")
     kind, number = _kind(value, origin), _issue_number(value)
-    if kind != "event" and (kind != "review" or value.text("body", "")):
+    if kind != "event" and (kind != "review" or _is_said(value)):
         yield number, _message(value, kind, number)
     for key in LISTS if kind == "issue" else ():
         if isinstance(value.fields.get(key), list):
@@ -100,11 +100,16 @@ def _kind(record: Record, origin: str) -> str:
     fields = record.fields
     if "event" in fields and fields["event"] not in ("commented", "reviewed"):
         return "event"
-    if "diff_hunk" in fields or "pull_request_review_id" in fields:
+    if fields.keys() & {"diff_hunk", "pull_request_review_id", "in_reply_to_id"}:
         return "review_comment"
     if "submitted_at" in fields or "submittedAt" in fields or fields.get("event") == "reviewed" or origin == "reviews":
         return "review"
     return "issue" if "title" in fields or origin == "issue" else "comment"
+
+
+def _is_said(review: Record) -> bool:
+    """Whether a review has words that others can read: only its writer sees a pending one."""
+    return review.text("state", "") != "PENDING" and review.text("body", "") != ""
 
 
 def _issue_number(record: Record) -> str:
