@@ -108,6 +108,32 @@ def test_a_row_without_text_shows_what_it_carries(tmp_path):
     assert [m.text for m in got] == ["[file: a.png]\n[file: unnamed]", "build 7 passed\n12 s", "see"]
 
 
+def test_blocks_speak_where_there_is_no_text(tmp_path):
+    words = [{"type": "text", "text": "ask "}, {"type": "user", "user_id": "U2"}, {"type": "emoji", "name": "wave"}]
+    rich = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": words}]}
+    item = {"type": "rich_text_section", "elements": [{"type": "link", "url": "https://x.org", "text": "x"}]}
+    listed = {"type": "rich_text", "elements": [{"type": "rich_text_list", "elements": [item, item]}]}
+    section = {
+        "type": "section",
+        "text": {"type": "mrkdwn", "text": "*build* 7"},
+        "fields": [{"type": "mrkdwn", "text": "<@U3>"}],
+    }
+    deep = {"type": "rich_text"}
+    for _ in range(200):
+        deep = {"type": "rich_text", "elements": [deep]}
+    got = rows(
+        tmp_path,
+        said("U1", "1.0", "", blocks=[rich, listed]),
+        said("U1", "2.0", None, blocks=[section, {"type": ["?"]}, {"type": "divider"}, deep]),
+        said("U1", "3.0", "text counts", blocks=[rich]),
+    )
+    assert [(m.text, m.mentions) for m in got] == [
+        ("ask <@U2>:wave:\n<https://x.org>\n<https://x.org>", ("U2",)),
+        ("*build* 7\n<@U3>", ("U3",)),
+        ("text counts", ()),
+    ]
+
+
 @pytest.mark.parametrize(
     ("record", "fault"),
     [
@@ -117,6 +143,7 @@ def test_a_row_without_text_shows_what_it_carries(tmp_path):
         (said("U1", "nan", "x"), "2024-01-01.json: record 1: field 'ts' is no time before the year 3000: 'nan'"),
         (said("U1", "1.0", ["x"]), "2024-01-01.json: record 1: field 'text' must be a text, not a list"),
         (said("U1", "1.0", "x", comment="y"), "record 1: field 'comment' must be an object, not a text"),
+        (said("U1", "1.0", "", blocks=["y"]), "record 1: field 'blocks' must hold objects, not a text"),
         (said("U1", "1.0", "", files=["y"]), "record 1: field 'files' must hold objects, not a text"),
     ],
 )

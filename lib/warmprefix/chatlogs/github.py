@@ -28,8 +28,8 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
     A file holds a list (of issues, comments, reviews, review comments, or a timeline), or an object: an issue, with its
     lists inside or beside it. A folder or zip of such files is one source. `channel` chooses an issue by its number;
     otherwise all are read, and where there are several each is a thread. A review comment's answers belong to the
-    comment's thread. A review without words or not yet submitted and the events of a timeline are no rows. `mentions` are the `@login` of
-    the text outside code; bots are agents. Raises `InputError`.
+    comment's thread. A review without words or not yet submitted and the events of a timeline are no rows. `mentions`
+    are the `@login` of the text outside code; bots are agents. Raises `InputError`.
     """
     found: list[tuple[str, Message]] = []
     with opened(path, encoding) as export:

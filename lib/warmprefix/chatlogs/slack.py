@@ -23,6 +23,18 @@ LISTS = ("channels", "groups", "mpims", "dms")
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\.json$")
 _MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
+_BREAKS = re.compile(r"\n{2,}")
+# How an element of a block reads in a message's text, and the field that it says it with; else it is its `text`.
+_ELEMENTS = {
+    "user": ("<@{}>", "user_id"),
+    "channel": ("<#{}>", "channel_id"),
+    "usergroup": ("<!subteam^{}>", "usergroup_id"),
+    "broadcast": ("<!{}>", "range"),
+    "emoji": (":{}:", "name"),
+    "link": ("<{}>", "url"),
+    "mrkdwn": ("{}\n", "text"),
+    "plain_text": ("{}\n", "text"),
+}
 
 
 @dataclass(frozen=True)
@@ -37,8 +49,8 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
     `channel` is its name or id, needed where the export holds several. Joins, leaves, topics, purposes, renames,
     archivings, pins, bots added or removed and tombstones are records of the system and no rows; uploads, comments on
     files and thread replies are rows, and a reply that was sent to the channel too is one row. A row keeps Slack's own
-    markup; its `mentions` are the ids in `<@U1>` and `<@U1|name>`. A row written by a bot is an agent's. Raises
-    `InputError`.
+    markup, which its blocks give where it has no text; its `mentions` are the ids in `<@U1>` and `<@U1|name>`. A row
+    written by a bot is an agent's. Raises `InputError`.
     """
     with opened(path, encoding) as export:
         folders = _folders(export)
@@ -101,6 +113,7 @@ def _message(record: Record, users: dict[str, _User]) -> Message | None:
     subtype, raw, at = record.text("subtype", ""), record.text("text", ""), record.seconds("ts")
     if subtype == "reply_broadcast" and not raw:  # the older form: an empty pointer to a reply that stands for itself
         return None
+    raw = raw or _block_text(record.items("blocks"))
     comment = record.inner("comment")
     author = record.identity("user", "") or (comment.identity("user", "") if comment else "")
     user = users.get(author)
@@ -129,6 +142,29 @@ def _profile_name(record: Record) -> str:
     if profile is None:
         return ""
     return next(filter(None, (profile.text(key, "") for key in ("display_name", "real_name", "name"))), "")
+
+
+def _block_text(blocks: list[Record]) -> str:
+    """What blocks say, in the markup of a message's text and a line for each of their parts."""
+    parts: list[str] = []
+    todo: list[Any] = [block.fields for block in reversed(blocks)]
+    while todo:
+        item = todo.pop()
+        if item == "\n":
+            parts.append(item)
+        elif isinstance(item, dict):
+            form, key = _ELEMENTS.get(str(item.get("type")), ("{}", "text"))
+            if isinstance(item.get(key), str):
+                parts.append(form.format(item[key]))
+            else:  # a section holds its text as an object, everything else a list of elements
+                inner = [item.get(key), *_listed(item, "fields"), *_listed(item, "elements")]
+                todo += ["\n", *inner[::-1]]
+    return _BREAKS.sub("\n", "".join(parts)).strip()
+
+
+def _listed(item: dict[str, Any], key: str) -> list[Any]:
+    value = item.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _stand_in(record: Record) -> str:
