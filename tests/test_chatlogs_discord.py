@@ -67,6 +67,13 @@ def test_a_plain_list_from_new_to_old_is_turned_round(tmp_path):
     assert [m.id for m in rows(tmp_path, *mixed, wrap=False)] == ["3", "1", "2"]
 
 
+def test_several_plain_lists_are_pages(tmp_path):
+    for name, ids in [("page-1.json", (5, 4)), ("page-2.json", (3, 2)), ("page-3.json", (2, 1))]:
+        page = [row(id, str(id), channel_id="7", type=0) for id in ids]
+        (tmp_path / name).write_text(json.dumps(page), encoding="utf-8")
+    assert [m.id for m in discord.read(tmp_path).messages] == ["1", "2", "3", "4", "5"]
+
+
 def test_names_and_agents(tmp_path):
     person = {"id": "1", "username": "ann", "global_name": "Ann", "bot": False}
     got = rows(
@@ -86,8 +93,17 @@ def test_a_row_without_text_shows_what_it_carries(tmp_path):
         row(1, "", attachments=[{"fileName": "a.png"}, {"filename": "b.png"}]),
         row(2, "", stickers=[{"name": "wave"}], embeds=[{"title": "Build 7"}, {"description": "passed"}]),
         row(3, ""),
+        row(4, "", forwardedMessage={"content": "<@99> said", "attachments": [{"fileName": "c.png"}]}),
+        row(5, "", message_snapshots=[{"message": {"content": "said too"}}, {}]),
     )
-    assert [m.text for m in got] == ["[file: a.png]\n[file: b.png]", "[sticker: wave]\nBuild 7\npassed", ""]
+    assert [m.text for m in got] == [
+        "[file: a.png]\n[file: b.png]",
+        "[sticker: wave]\nBuild 7\npassed",
+        "",
+        "<@99> said\n[file: c.png]",
+        "said too",
+    ]
+    assert not got[3].mentions, "who passes a message on addresses nobody"
 
 
 def test_a_folder_of_parts_is_one_channel(tmp_path):

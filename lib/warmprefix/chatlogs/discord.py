@@ -27,12 +27,13 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
 
     A file is one channel; in a folder or zip, `channel` chooses it by name or id, and the parts of one channel are read
     in the order of their numbers. A plain list that runs from new to old throughout, as Discord hands it out, is turned
-    round. A row addresses whom its text names: `<@id>`, `<@!id>`, or `@name` of somebody in its list of mentions; the
-    silent ping of a reply does not count. Events are no rows; an attachment without text is. Raises `InputError`.
+    round, and several of them are pages, ordered by id. A row addresses whom its text names: `<@id>`, `<@!id>`, or
+    `@name` of somebody in its list of mentions; the silent ping of a reply does not count. Events are no rows; an
+    attachment or a forwarded message without text is. Raises `InputError`.
     """
     with opened(path, encoding) as export:
         name, members = _parts(export, channel)
-        rows = [row for member in members for row in _rows(export, member)]
+        rows = _rows(export, members)
     if not rows:
         raise InputError(os.fspath(path), "", "holds no message", "is this the right export and format?")
     return Channel.of(name, once(drained(rows)))
@@ -74,19 +75,20 @@ def _head(export: Export, member: Member) -> tuple[str, str] | None:
     return found
 
 
-def _rows(export: Export, member: Member) -> list[Message]:
+def _rows(export: Export, members: list[Member]) -> list[Message]:
     plain = False
     rows = []
-    for key, record in json_entries(export, member):
-        if key not in ("", "messages"):
-            continue
-        if not isinstance(record, Record):
-            raise InputError(member.label, "", "holds something else than messages", "is this the right format?")
-        plain = plain or not key
-        if record.text("type", "Default") in WRITTEN:
-            rows.append(_message(record))
-    if plain and len(rows) > 2 and all(_number(b.id) < _number(a.id) for a, b in pairwise(rows)):
-        rows.reverse()
+    for member in members:
+        for key, record in json_entries(export, member):
+            if key not in ("", "messages"):
+                continue
+            if not isinstance(record, Record):
+                raise InputError(member.label, "", "holds something else than messages", "is this the right format?")
+            plain = plain or not key
+            if record.text("type", "Default") in WRITTEN:
+                rows.append(_message(record))
+    if plain and (len(members) > 1 or all(_number(b.id) < _number(a.id) for a, b in pairwise(rows))):
+        rows.sort(key=lambda row: _number(row.id))
     return rows
 
 
@@ -122,12 +124,21 @@ def _addressed(record: Record, content: str) -> Iterator[str]:
 
 
 def _stand_in(record: Record) -> str:
-    """What to show of a row without text: the names of its files and stickers, the words of its embeds."""
+    """What to show of a row without text: what it carries, and what the message said that it passes on."""
+    passed_on = [snapshot.inner("message") for snapshot in record.items("message_snapshots")]
+    passed_on.append(record.inner("forwardedMessage"))
+    parts = _carried(record)
+    for message in filter(None, passed_on):
+        parts += [message.text("content", ""), *_carried(message)]
+    return "\n".join(filter(None, parts))
+
+
+def _carried(record: Record) -> list[str]:
+    """The names of its files and stickers, the words of its embeds."""
     parts = [f"[file: {_first(file, 'fileName', 'filename') or 'unnamed'}]" for file in record.items("attachments")]
     stickers = record.items("stickers") + record.items("sticker_items")
     parts += [f"[sticker: {sticker.text('name', 'unnamed')}]" for sticker in stickers]
-    parts += [_first(embed, "title", "description", "url") for embed in record.items("embeds")]
-    return "\n".join(filter(None, parts))
+    return parts + [_first(embed, "title", "description", "url") for embed in record.items("embeds")]
 
 
 def _first(record: Record, *keys: str) -> str:
