@@ -36,10 +36,12 @@ def told(messages):
         "Nov 11 03:39:02 ---\tdee is now known as eve\n**** ENDING LOGGING AT Mon Nov 11 04:00:00 2013\n",
         "[03:38] <ann> hi\n[03:38]  * bob waves\n=== cy [n=cy@h]  has joined #room\n[03:39] -svc- up\n"
         "=== cy is now known as dee\n",
+        "[00:00] --- Mon Nov 11 2013\n[03:38] <ann> hi\n[03:38] Action: bob waves\n[03:39] -svc:#room- up\n"
+        "[03:39] cy (u@h) joined #room.\n[03:40] Nick change: cy -> dee\n[03:40] dee (u@h) left irc: bye\n",
         "[2013-11-11T03:38:01.250Z] <+ann> hi\n[2013-11-11T03:38:02Z] * bob waves\n[2013-11-11T03:39:00Z] -svc- up\n"
         "[2013-11-11T03:39:00Z] *** cy (u@h) joined\n",
     ],
-    ids=["bot", "znc", "irssi", "weechat", "hexchat", "ubuntu", "dated"],
+    ids=["bot", "znc", "irssi", "weechat", "hexchat", "ubuntu", "eggdrop", "dated"],
 )
 def test_every_dialect_gives_the_same_rows(tmp_path, log):
     expected = [("ann", "message", "hi"), ("bob", "action", "waves"), ("svc", "notice", "up")]
@@ -53,6 +55,7 @@ def test_every_dialect_gives_the_same_rows(tmp_path, log):
     [
         "world is now known as a fine typist",
         "bob has quit smoking",
+        "bob has quit IRC for good",
         "bob has left the building",
         "bob has joined the dots",
         "bob sets the mode",
@@ -77,6 +80,8 @@ def test_an_action_is_not_mistaken_for_the_server(tmp_path, line):
         'bob (u@h) has left #room ("later")',
         "bob (~u@h) Quit (Quit: bye)",
         "bob has quit (Ping timeout)",
+        "bob has quit IRC (Ping timeout)",
+        "bob has quit IRC",
         "bob sets mode: +o-v ann cy",
         "bob changes topic to 'new'",
         "ann was kicked by bob (no)",
@@ -114,6 +119,14 @@ def test_minutes_count_on_over_midnight_but_not_when_the_clock_is_set_back(tmp_p
 def test_a_twelve_hour_clock_goes_on_after_twelve(tmp_path):
     got = [m.created_at for m in rows(tmp_path, "[12:59] <a> 1\n[01:00] <a> 2\n[01:05 PM] <a> 3\n")]
     assert got == sorted(got) and got[0] < got[1] < got[2]
+
+
+def test_a_day_without_its_year_goes_on_after_new_year(tmp_path):
+    log = "Dec 31 23:59:59 <a> 1\nJan 01 00:00:01 <a> 2\nFeb 29 00:00:00 <a> 3\nMar 01 00:00:00 <a> 4\n"
+    first, *rest = (m.created_at for m in rows(tmp_path, log))
+    assert rest[0] - first == 2 and rest == sorted(rest) and rest[2] - rest[1] == 86_400
+    begun = "**** BEGIN LOGGING AT Sat Dec 31 23:00:00 2011\n" + log
+    assert [m.created_at for m in rows(tmp_path, begun)][2:] == [1_330_473_600, 1_330_560_000]
 
 
 @pytest.mark.parametrize(

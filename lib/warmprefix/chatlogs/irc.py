@@ -28,7 +28,7 @@ _STAMP = re.compile(
 _NICK = r"[^\W\d]|[\[\]\\`_^{|}]"
 _SAID = re.compile(r"<([ @+%&~!]?[^\s<>]+)>(?:[ \t](.*))?$", re.DOTALL)
 _CUT = re.compile(r"<[^\s<>]*$|\*$")
-_DID = re.compile(r"\*[ \t]+(\S+)(?:[ \t](.*))?$", re.DOTALL)
+_DID = re.compile(r"(?:\*|Action:)[ \t]+(\S+)(?:[ \t](.*))?$", re.DOTALL)
 _NOTICE = re.compile(rf"-((?:{_NICK})[^\s:/]*)(?:[:/]\S*)?-(?:[ \t](.*))?$", re.DOTALL)
 _WEECHAT_NOTICE = re.compile(r"(?:Pv)?Notice\(([^\s)]+)\)(?: -> \S+)?: (.*)$", re.DOTALL)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -52,7 +52,7 @@ _SERVER = re.compile(
     r"|\S+ is now known as \S+\s*$"
     r"|\S+ (?:[\[(]\S*[\])] +)?has (?:joined|left)(?: +[#&+!]\S*|,| *$| +[\[(])"
     r"|\S+ [\[(]\S+@\S+[\])] +(?:has (?:joined|left|quit)|Quit)\b"
-    r"|\S+ has quit *(?:[\[(]|$)"
+    r"|\S+ has quit(?: IRC)? *(?:[\[(]|$)"
     r"|\S+ sets mode:? [+-]"
     r"|\S+ (?:gives|removes) (?:channel (?:half-)?operator status|voice) (?:to|from) "
     r"|\S+ (?:sets|removes) (?:a )?(?:ban|exempt|invite exempt|quiet)s? on "
@@ -171,7 +171,7 @@ def _row(body: str) -> tuple[str, str, str] | None:
     body = body.lstrip()
     if said := _SAID.match(body):
         return _nick(said[1]), "message", _plain(said[2] or "")
-    if (did := _DID.match(body)) and not _SERVER.match(body[1:].lstrip()):
+    if (did := _DID.match(body)) and not _SERVER.match(body, did.start(1)):
         return _nick(did[1]), "action", _plain(did[2] or "")
     if notice := _NOTICE.match(body):
         return _nick(notice[1]), "notice", _plain(notice[2] or "")
@@ -191,11 +191,20 @@ def _stamped_day(stamp: re.Match[str], current: int) -> int | None:
     if stamp["date"]:
         year, month, dom = map(int, stamp["date"].split("-"))
     elif stamp["month"] in _MONTHS:
-        year = int(stamp["year"] or date.fromordinal(EPOCH + current).year)
         month, dom = _MONTHS.index(stamp["month"]) + 1, int(stamp["dom"])
+        if not stamp["year"]:
+            return _next_day(month, dom, current)
+        year = int(stamp["year"])
     else:
         return None
     return _day(year, month, dom)
+
+
+def _next_day(month: int, dom: int, current: int) -> int | None:
+    """A day without its year, less than half a year before the current one: after December comes the next January."""
+    year = date.fromordinal(EPOCH + current).year
+    days = (_day(each, month, dom) for each in range(year, year + 9))  # a leap day comes at most 8 years later
+    return next((day for day in days if day is not None and day > current - 183), None)
 
 
 def _header_day(line: str) -> int | None:
