@@ -1,5 +1,6 @@
 """A file is written whole or not at all."""
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -37,6 +38,17 @@ def test_a_failing_rename_leaves_no_draft(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         atomic.write_bytes(tmp_path / "taken", b"x")
     assert os.listdir(tmp_path) == ["taken"]
+
+
+def test_a_full_device_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError) as caught:
+        atomic.write_bytes(tmp_path / "written", b"x")
+    assert caught.value.filename == str(tmp_path / "written")
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_file_gets_the_usual_mode(tmp_path: Path) -> None:

@@ -37,9 +37,12 @@ def test_a_line_is_a_message(tmp_path):
     )
 
 
-def test_a_repeated_id_is_kept_once_and_order_is_the_files(tmp_path):
-    got = rows(tmp_path, GOOD | {"id": "9", "created_at": 9}, GOOD, GOOD | {"text": "again"})
+def test_a_repeated_id_is_kept_once_and_order_is_the_files(tmp_path, caplog):
+    got = rows(tmp_path, GOOD | {"id": "9", "created_at": 9}, GOOD, GOOD | {"text": "again"}, GOOD)
     assert [(m.id, m.text) for m in got] == [("9", "hi"), ("1", "hi")]
+    assert [record.getMessage().partition(".jsonl: ")[2] for record in caplog.records] == [
+        "line 3: has the id of an earlier line and is left out; such lines: 2"
+    ]
 
 
 def test_a_lone_surrogate_cannot_get_in(tmp_path):

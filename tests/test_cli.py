@@ -135,6 +135,8 @@ BAD: dict[str, tuple[list[str], str]] = {
     "an empty pattern": (["replay", SAMPLE, "--mention", ""], "every message"),
     "no pattern": (["replay", SAMPLE, "--mention", "("], "regular expression"),
     "an unknown agent": (["replay", SAMPLE, "--mention", "@claude", "--agent", "zed"], "zed"),
+    "agents in one": (["replay", SAMPLE, "--mention", "@claude", "--agent", "ann,bo"], "give --agent once for each"),
+    "an empty source": (["replay", "", "--mention", "x"], "names nothing"),
     "an eviction past the end": (["replay", SAMPLE, "--mention", "@claude", "--evict-at", "31"], "--evict-at 31"),
     "a limit that is none": (["replay", SAMPLE, "--mention", "@claude", "--limit", "-1"], "--limit"),
     "nothing fetched": (["replay", SAMPLE, "--mention", "@claude", "--fetch", "0"], "fetch"),
@@ -189,6 +191,15 @@ def test_the_module_runs_and_a_closed_pipe_is_no_error() -> None:
     command = f"'{sys.executable}' -m warmprefix replay '{SAMPLE}' --mention @claude --json | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "{\n" and done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_device_is_one_line() -> None:
+    command = [sys.executable, "-m", "warmprefix", "replay", str(SAMPLE), "--mention", "@claude"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("warmprefix: standard output: ") and done.stderr.count("\n") == 1
 
 
 def test_generate_writes_the_committed_channel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,8 +23,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with open(draft, "rb+") as stream:
             os.fsync(stream.fileno())
         os.replace(draft, target)
-    except BaseException:
+    except BaseException as error:
         draft.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # a full device does not say whose bytes it refused
+            error.filename = str(target)
         raise
 
 

@@ -76,10 +76,12 @@ class Channel:
         A bot may be addressed and never answer, so one of the names may have written nothing. Raises `InputError` when
         none of them wrote.
         """
-        wanted = {name.casefold() for name in names}
+        asked = list(names)
+        wanted = {name.casefold() for name in asked}
         known = {word.casefold() for m in self.messages for word in (m.author, m.name)}
         if wanted and not wanted & known:
-            raise InputError("", f"--agent {min(wanted)}", "nobody of that name wrote here", "check the spelling")
+            remedy = "give --agent once for each" if "," in asked[0] else "check the spelling"
+            raise InputError("", f"--agent {asked[0]}", "nobody of that name wrote here", remedy)
         marked = (
             replace(m, agent=True) if {m.author.casefold(), m.name.casefold()} & wanted else m for m in self.messages
         )

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever reads us has closed the pipe
         return FINE
     except OSError as error:
-        print(f"warmprefix: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        print(f"warmprefix: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("warmprefix: interrupted", file=sys.stderr)

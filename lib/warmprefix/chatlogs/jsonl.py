@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -10,11 +11,13 @@ from pathlib import Path
 from warmprefix.atomic import write_text
 from warmprefix.channel import Channel, Message
 from warmprefix.chatlogs.documents import json_lines
-from warmprefix.chatlogs.records import Record, once
+from warmprefix.chatlogs.records import Record
 from warmprefix.chatlogs.source import Export, opened
 from warmprefix.errors import InputError
 
 KINDS = ("message", "action", "notice")
+
+log = logging.getLogger(__name__)
 
 
 def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: str | None = None) -> Channel:
@@ -22,19 +25,30 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
 
     A line is an object with `id`, `author`, `text` and `created_at` (seconds, or ISO 8601), and may have `name`,
     `agent`, `local`, `kind`, `mentions` (a list of ids), `thread_root_id`, `broadcast`, `edited_at` and `deleted_at`;
-    other fields are ignored, and so is a line whose id came before. `channel` names the result (by default the file
-    does). Raises `InputError`.
+    other fields are ignored. A line whose id came before is left out, and the log says so. `channel` names the result
+    (by default the file does). Raises `InputError`.
     """
     with opened(path, encoding) as export:
-        result = Channel.of(channel or export.stem, once(_rows(export)))
+        result = Channel.of(channel or export.stem, _rows(export))
     if not result.messages:
         raise InputError(os.fspath(path), "", "holds no message", "is this the right file?")
     return result
 
 
 def _rows(export: Export) -> Iterator[Message]:
-    for record in json_lines(export, export.only()):
-        yield message(record)
+    seen: set[str] = set()
+    first, repeated = "", 0
+    for record in json_lines(export, member := export.only()):
+        row = message(record)
+        if row.id not in seen:
+            seen.add(row.id)
+            yield row
+            continue
+        first, repeated = first or record.place, repeated + 1
+    if repeated:
+        log.warning(
+            "%s: %s: has the id of an earlier line and is left out; such lines: %d", member.label, first, repeated
+        )
 
 
 def message(record: Record) -> Message:

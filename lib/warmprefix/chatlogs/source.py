@@ -101,6 +101,8 @@ def opened(path: str | os.PathLike[str], encoding: str | None = None) -> Iterato
     damaged, leads out of itself or unpacks to more than it should.
     """
     label, place = os.fspath(path), Path(path)
+    if not label.strip():  # an unset variable of the shell; as a path it would be the folder we are in
+        raise InputError("", f"source {label!r}", "names nothing", "name a file or folder")
     if encoding is not None:
         _check_encoding(encoding)
     with _faults(label):
