@@ -1,6 +1,7 @@
 """The command line: every verb's JSON and table, the real cases, and one clear line for every kind of bad input."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -194,10 +195,12 @@ def test_the_module_runs_and_a_closed_pipe_is_no_error() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_device_is_one_line() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_device_is_one_line(unbuffered: str) -> None:
     command = [sys.executable, "-m", "warmprefix", "replay", str(SAMPLE), "--mention", "@claude"]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     assert done.returncode == 2
     assert done.stderr.startswith("warmprefix: standard output: ") and done.stderr.count("\n") == 1
 

@@ -27,19 +27,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code: 0 fine, 1 findings or failed runs, 2 bad input, 3 not evaluated."""
     try:
         options = _parser().parse_args(arguments)
-        return int(options.do(options))
+        code = int(options.do(options))
+        print(end="", flush=True)  # what is still to be written fails here, where it is said in one line
+        return code
     except InputError as error:
         print(f"warmprefix: {error}", file=sys.stderr)
         return BAD_INPUT
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever reads us has closed the pipe
+        _close_output()  # whoever reads us has closed the pipe
         return FINE
     except OSError as error:
+        if error.filename is None:
+            _close_output()
         print(f"warmprefix: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("warmprefix: interrupted", file=sys.stderr)
         return NOT_EVALUATED
+
+
+def _close_output() -> None:
+    """Send the rest of the output nowhere, so that Python does not try it again on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
