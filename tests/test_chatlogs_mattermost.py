@@ -69,12 +69,14 @@ def test_bots_and_hooks_are_agents(tmp_path):
         post("ann", 2, "b", props={"from_webhook": "true", "override_username": "ci"}),
         post("ann", 3, "c", props={"from_bot": "false"}),
         post("ann", 4, "", attachments=[{"path": "data/x/a.png"}]),
+        post("ann", 5, "", props={"attachments": [{"fallback": "build 7 passed"}, {"text": "12 s"}, {}]}),
     )
     assert [(m.name, m.agent, m.text) for m in got] == [
         ("scout", True, "a"),
         ("ci", True, "b"),
         ("ann", False, "c"),
         ("ann", False, "[file: a.png]"),
+        ("ann", False, "build 7 passed\n12 s"),
     ]
 
 
@@ -83,6 +85,10 @@ def test_several_channels_want_a_choice(tmp_path):
     with pytest.raises(InputError, match="holds 2 channels; choose one with --channel: t/attic, t/room"):
         rows(tmp_path, *both)
     assert [m.text for name in ("attic", "t/attic") for m in rows(tmp_path, *both, channel=name)] == ["b", "b"]
+    with pytest.raises(InputError, match="holds no channel 'cellar'; choose one with --channel: t/attic, t/room"):
+        rows(tmp_path, *both, channel="cellar")
+    with pytest.raises(InputError, match="channel 't/room': holds no message"):
+        rows(tmp_path, post("ann", 1, "ann joined", type="system_join_channel"))
     with pytest.raises(InputError, match=r"holds no channel"):
         rows(tmp_path, {"type": "direct_post", "direct_post": {"channel_members": ["a", "b"], "message": "psst"}})
 

@@ -21,7 +21,7 @@ _MENTION = re.compile(r"(?<![\w@/.`-])@([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 @dataclass
 class _Found:
-    """What has been read so far: the rows of each channel, and who is known."""
+    """What has been read so far: the rows of each channel (of one that is not asked for, none), and who is known."""
 
     rooms: dict[str, list[Message]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # username by id, where the export tells
@@ -33,8 +33,9 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
 
     A bulk export holds posts with their replies inside; its user ids are usernames, and rows are numbered by line.
     Posts with ids (a list, JSON lines, or an object with `posts`) name their thread in `root_id`. `channel` chooses
-    among several by name, `team/name` or id. System posts and deleted ones are no rows. `mentions` are the `@username`
-    of the text outside code. A row written by a bot or a webhook is an agent's. Raises `InputError`.
+    among several by name, `team/name` or id. System posts and deleted ones are no rows, nor are direct messages.
+    `mentions` are the `@username` of the text outside code. A row written by a bot or a webhook is an agent's. Raises
+    `InputError`.
     """
     found = _Found()
     with opened(path, encoding) as export:
@@ -47,6 +48,8 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
         wanted = next((room for room in found.rooms if room.endswith(f"/{channel}")), channel)
     name = chosen(found.rooms, wanted, os.fspath(path))
     rows = found.rooms[name]
+    if not rows:
+        raise InputError(os.fspath(path), f"channel {name!r}", "holds no message", "choose another with --channel")
     rows.sort(key=lambda row: row.created_at)
     return Channel.of(name or stem, once(drained(rows)))
 
@@ -82,12 +85,14 @@ def _take(record: Record, found: _Found, channel: str | None) -> None:
             found.bots.add(person.identity("username"))
     elif kind == "post" and (post := record.inner("post")):
         room = f"{post.identity('team', '')}/{post.identity('channel')}".lstrip("/")
+        rows = found.rooms.setdefault(room, [])
         if channel in (None, room, room.rpartition("/")[2]):
-            found.rooms.setdefault(room, []).extend(_bulk(record, post, found))
+            rows.extend(_bulk(record, post, found))
     elif "message" in record.fields and "create_at" in record.fields:
         room = record.identity("channel_id", "")
+        rows = found.rooms.setdefault(room, [])
         if channel in (None, room):
-            found.rooms.setdefault(room, []).extend(_row(record, "user_id", record.identity("id", shared=False), found))
+            rows.extend(_row(record, "user_id", record.identity("id", shared=False), found))
     elif not isinstance(kind, str):
         raise InputError(record.file, record.place, "is no record of a Mattermost export", "is this the right format?")
 
@@ -135,8 +140,12 @@ def _addressed(text: str, known: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _stand_in(post: Record) -> str:
-    """What to show of a post without text: the names of its files."""
+    """What to show of a post without text: the words of what a hook attached, and the names of its files."""
+    props, metadata = post.inner("props"), post.inner("metadata")
+    parts = [
+        next(filter(None, (item.text(key, "") for key in ("fallback", "text", "title"))), "")
+        for item in (props.items("attachments") if props else [])
+    ]
     files = [os.path.basename(file.text("path", "")) for file in post.items("attachments")]
-    metadata = post.inner("metadata")
     files += [file.text("name", "unnamed") for file in (metadata.items("files") if metadata else [])]
-    return "\n".join(f"[file: {name}]" for name in files if name)
+    return "\n".join([part for part in parts if part] + [f"[file: {name}]" for name in files if name])
