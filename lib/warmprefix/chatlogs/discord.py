@@ -101,13 +101,12 @@ def _message(record: Record) -> Message:
     if author is None:
         raise record.fault("author", "is missing", "is this the right format?")
     id, content = author.identity("id"), record.text("content")
-    names = (author.text(key, "") for key in ("nickname", "global_name", "name", "username"))
     return Message(
         id=record.identity("id", shared=False),
         author=id,
         text=content or _stand_in(record),
         created_at=(at := record.seconds("timestamp")),
-        name=sys.intern(next(filter(None, names), id)),
+        name=sys.intern(author.first("nickname", "global_name", "name", "username") or id),
         agent=author.flag("isBot") or author.flag("bot") or bool(record.text("webhook_id", "")),
         mentions=tuple(dict.fromkeys(_addressed(record, content))),
         edited_at=record.later("timestampEdited", at) or record.later("edited_timestamp", at),
@@ -135,11 +134,7 @@ def _stand_in(record: Record) -> str:
 
 def _carried(record: Record) -> list[str]:
     """The names of its files and stickers, the words of its embeds."""
-    parts = [f"[file: {_first(file, 'fileName', 'filename') or 'unnamed'}]" for file in record.items("attachments")]
+    parts = [f"[file: {file.first('fileName', 'filename') or 'unnamed'}]" for file in record.items("attachments")]
     stickers = record.items("stickers") + record.items("sticker_items")
     parts += [f"[sticker: {sticker.text('name', 'unnamed')}]" for sticker in stickers]
-    return parts + [_first(embed, "title", "description", "url") for embed in record.items("embeds")]
-
-
-def _first(record: Record, *keys: str) -> str:
-    return next(filter(None, (record.text(key, "") for key in keys)), "")
+    return parts + [embed.first("title", "description", "url") for embed in record.items("embeds")]

@@ -142,10 +142,7 @@ def _addressed(text: str, known: Callable[[str], bool]) -> Iterator[str]:
 def _stand_in(post: Record) -> str:
     """What to show of a post without text: the words of what a hook attached, and the names of its files."""
     props, metadata = post.inner("props"), post.inner("metadata")
-    parts = [
-        next(filter(None, (item.text(key, "") for key in ("fallback", "text", "title"))), "")
-        for item in (props.items("attachments") if props else [])
-    ]
+    parts = [item.first("fallback", "text", "title") for item in (props.items("attachments") if props else [])]
     files = [os.path.basename(file.text("path", "")) for file in post.items("attachments")]
     files += [file.text("name", "unnamed") for file in (metadata.items("files") if metadata else [])]
     return "\n".join([part for part in parts if part] + [f"[file: {name}]" for name in files if name])

@@ -38,6 +38,10 @@ class Record:
             raise self.fault(key, "is missing", "add it or drop the record")
         raise self.fault(key, f"must be a text, not {kind_of(value)}")
 
+    def first(self, *keys: str) -> str:
+        """The first of these fields that holds a text; empty where none does."""
+        return next(filter(None, (self.text(key, "") for key in keys)), "")
+
     def identity(self, key: str, default: str | None = None, *, shared: bool = True) -> str:
         """An id or a name, which must not be empty where it has no default; one that records share is kept once."""
         value = self.text(key, default)

@@ -93,8 +93,8 @@ def _users(export: Export) -> dict[str, _User]:
     users = {}
     for record in _lists(export, "users"):
         profile = record.inner("profile") or record
-        names = [*(profile.text(key, "") for key in ("display_name", "real_name")), record.text("name", "")]
-        users[record.identity("id")] = _User(next(filter(None, names), ""), record.flag("is_bot"))
+        name = profile.first("display_name", "real_name") or record.text("name", "")
+        users[record.identity("id")] = _User(name, record.flag("is_bot"))
     return users
 
 
@@ -139,9 +139,7 @@ def _message(record: Record, users: dict[str, _User]) -> Message | None:
 
 def _profile_name(record: Record) -> str:
     profile = record.inner("user_profile") or record.inner("bot_profile")
-    if profile is None:
-        return ""
-    return next(filter(None, (profile.text(key, "") for key in ("display_name", "real_name", "name"))), "")
+    return profile.first("display_name", "real_name", "name") if profile else ""
 
 
 def _block_text(blocks: list[Record]) -> str:
@@ -169,12 +167,9 @@ def _listed(item: dict[str, Any], key: str) -> list[Any]:
 
 def _stand_in(record: Record) -> str:
     """What to show of a row without text: the words of its attachments and the names of its files."""
-    parts = [
-        next(filter(None, (item.text(key, "") for key in ("fallback", "text", "title"))), "")
-        for item in record.items("attachments")
-    ]
+    parts = [item.first("fallback", "text", "title") for item in record.items("attachments")]
     files: list[Any] = [file for file in (record.inner("file"), *record.items("files")) if file is not None]
-    parts += [f"[file: {file.text('name', '') or file.text('title', 'unnamed')}]" for file in files]
+    parts += [f"[file: {file.first('name', 'title') or 'unnamed'}]" for file in files]
     return "\n".join(filter(None, parts))
 
 
