@@ -123,6 +123,21 @@ def test_an_official_export_knows_streams_and_bots(tmp_path):
         assert [(m.text, m.name, m.agent) for m in got] == [("a", "Ann", False), ("b", "helper", True)]
 
 
+@pytest.mark.parametrize(
+    ("history", "edited"),
+    [
+        (None, True),
+        ('[{"prev_subject": "old topic"}]', False),
+        ('[{"prev_subject": "old topic"}, {"prev_content": "a"}]', True),
+        ([{"prev_topic": "old topic", "topic": "new"}], False),
+        ([{"prev_content": "a", "prev_rendered_content": "<p>a</p>"}], True),
+    ],
+)
+def test_a_move_to_another_topic_is_no_edit(tmp_path, history, edited):
+    (got,) = realm(tmp_path, [raw(1, "a", last_edit_time=2_000_000_000.0, edit_history=history)])
+    assert got.edited_at == (2_000_000_000.0 if edited else None)
+
+
 def test_a_list_of_the_interface_is_read(tmp_path):
     path = tmp_path / "messages.json"
     message = {"id": 1, "sender_id": 4, "sender_full_name": "Di", "timestamp": 5, "content": f"<p>{HELPER} x</p>"}

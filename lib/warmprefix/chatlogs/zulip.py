@@ -152,8 +152,20 @@ def _message(record: Record, people: _People, seen: dict[str, set[str]]) -> Mess
         name=sys.intern(people.names.get(author, "") or full_name or author),
         agent=author in people.bots,
         mentions=tuple(map(sys.intern, mentions)),
-        edited_at=record.later("last_edit_timestamp", at) or record.later("last_edit_time", at),
+        edited_at=_edited_at(record, at),
     )
+
+
+def _edited_at(record: Record, at: float) -> float | None:
+    """When the words were changed: a move to another topic is stored as an edit too, one without `prev_content`."""
+    history = record.fields.get("edit_history")  # JSON as a text in an official export, a list elsewhere
+    if history and not ("prev_content" in history if isinstance(history, str) else _has_words(history)):
+        return None
+    return record.later("last_edit_timestamp", at) or record.later("last_edit_time", at)
+
+
+def _has_words(history: object) -> bool:
+    return isinstance(history, list) and any(isinstance(each, dict) and "prev_content" in each for each in history)
 
 
 def _is_html(record: Record, raw: str) -> bool:
