@@ -120,7 +120,7 @@ def test_a_folder_of_parts_is_one_channel(tmp_path):
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
-        ("x", "holds something else than messages"),
+        ("x", "messages, record 1: must be an object, not a text"),
         ({**row(1, "a"), "author": None}, "messages, record 1: field 'author' is missing"),
         ({**row(1, "a"), "author": {"name": "x"}}, "messages, record 1, field 'author': field 'id' is missing"),
         ({**row(1, "a"), "timestamp": "never"}, "messages, record 1: field 'timestamp' is no time: 'never'"),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from warmprefix import chatlogs
 from warmprefix.chatlogs import slack
 from warmprefix.errors import InputError
 
@@ -137,8 +138,8 @@ def test_blocks_speak_where_there_is_no_text(tmp_path):
 @pytest.mark.parametrize(
     ("record", "fault"),
     [
-        (["x"], "2024-01-01.json: is no Slack record"),
-        ({"user": "U1"}, "2024-01-01.json: record 1: is no Slack record: it has no 'ts'"),
+        (["x"], "2024-01-01.json: record 1: must be an object, not a list"),
+        ({"user": "U1"}, "2024-01-01.json: record 1: field 'ts' is missing; is this the right format?"),
         (said("U1", "soon", "x"), "2024-01-01.json: record 1: field 'ts' is no time: 'soon'"),
         (said("U1", "nan", "x"), "2024-01-01.json: record 1: field 'ts' is no time before the year 3000: 'nan'"),
         (said("U1", "1.0", ["x"]), "2024-01-01.json: record 1: field 'text' must be a text, not a list"),
@@ -155,5 +156,9 @@ def test_faults_name_day_record_and_field(tmp_path, record, fault):
 
 def test_one_day_file_can_be_read_alone(tmp_path):
     rows(tmp_path, said("U1", "1.0", "hi"))
-    (row,) = slack.read(tmp_path / "export" / "room" / "2024-01-01.json").messages
+    day = tmp_path / "export" / "room" / "2024-01-01.json"
+    (row,) = slack.read(day).messages
     assert row.text == "hi"
+    page = tmp_path / "page.json"
+    page.write_text(json.dumps({"ok": True, "messages": [said("U1", "2.0", "ho"), *json.loads(day.read_text())]}))
+    assert chatlogs.recognise(page) == "slack" and [m.text for m in slack.read(page).messages] == ["hi", "ho"]

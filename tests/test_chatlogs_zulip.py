@@ -152,7 +152,7 @@ def test_a_list_of_the_interface_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
-        (7, "topic-01.json: is no Zulip message"),
+        (7, "topic-01.json: record 1: must be an object, not a number"),
         ({"id": 1}, "topic-01.json: record 1: is no Zulip message: it wants 'id' and 'content'"),
         (page(1, None), "topic-01.json: record 1: field 'content' is missing"),
         ({**page(1, "x"), "id": "x"}, "topic-01.json: record 1: field 'id' is no number: 'x'"),

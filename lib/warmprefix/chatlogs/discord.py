@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from warmprefix.channel import Channel, Message
-from warmprefix.chatlogs.documents import json_entries
+from warmprefix.chatlogs.documents import json_entries, json_records
 from warmprefix.chatlogs.records import Record, chosen, drained, once
 from warmprefix.chatlogs.source import Export, Member, opened
 from warmprefix.errors import InputError
@@ -79,11 +79,7 @@ def _rows(export: Export, members: list[Member]) -> list[Message]:
     plain = False
     rows = []
     for member in members:
-        for key, record in json_entries(export, member):
-            if key not in ("", "messages"):
-                continue
-            if not isinstance(record, Record):
-                raise InputError(member.label, "", "holds something else than messages", "is this the right format?")
+        for key, record in json_records(export, member, "", "messages"):
             plain = plain or not key
             if record.text("type", "Default") in WRITTEN:
                 rows.append(_message(record))

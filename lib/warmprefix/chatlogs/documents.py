@@ -84,10 +84,30 @@ def json_entries(export: Export, member: Member) -> Iterator[tuple[str, Record |
         raise cursor.fault("goes on after the end of its document", "is this a file of JSON lines?")
 
 
+def json_records(export: Export, member: Member, *lists: str) -> Iterator[tuple[str, Record]]:
+    """The objects in the lists of one JSON document that are named, `""` being the document itself, each with its list.
+
+    Raises `InputError` for anything else in them, and for what `json_entries` refuses.
+    """
+    numbers = dict.fromkeys(lists, 0)
+    for key, value in json_entries(export, member):
+        if key in numbers:
+            numbers[key] += 1
+            if not isinstance(value, Record):
+                place = _place(key, numbers[key])
+                raise InputError(
+                    member.label, place, f"must be an object, not {kind_of(value)}", "is this the right format?"
+                )
+            yield key, value
+
+
 def _elements(cursor: "_Cursor", key: str) -> Iterator[tuple[str, Record | Any]]:
-    at = f"{key}, record" if key else "record"
     for number, value in enumerate(cursor.list(), 1):
-        yield key, _record(value, cursor.label, f"{at} {number}")
+        yield key, _record(value, cursor.label, _place(key, number))
+
+
+def _place(key: str, number: int) -> str:
+    return f"{key}, record {number}" if key else f"record {number}"
 
 
 def _record(value: Any, label: str, place: str) -> Record | Any:

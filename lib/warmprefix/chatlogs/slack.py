@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from warmprefix.channel import Channel, Message
-from warmprefix.chatlogs.documents import json_entries
+from warmprefix.chatlogs.documents import json_entries, json_records
 from warmprefix.chatlogs.records import Record, chosen, drained
 from warmprefix.chatlogs.source import Export, Member, opened
 from warmprefix.errors import InputError
@@ -60,7 +60,8 @@ def read(path: str | os.PathLike[str], *, encoding: str | None = None, channel: 
         users = _users(export)
         rows = [row for member in folders[folder] for row in _rows(export, member, users)]
     if not rows:
-        raise InputError(os.fspath(path), f"channel {folder!r}", "holds no message", "choose another with --channel")
+        remedy = "choose another with --channel" if len(folders) > 1 else "is this the right export and format?"
+        raise InputError(os.fspath(path), f"channel {folder!r}", "holds no message", remedy)
     rows.sort(key=lambda row: row.created_at)
     ids = {name: id for id, name in names.items()}
     return Channel.of(ids.get(folder, folder), _distinct(drained(rows)))
@@ -99,10 +100,9 @@ def _users(export: Export) -> dict[str, _User]:
 
 
 def _rows(export: Export, member: Member, users: dict[str, _User]) -> Iterator[Message]:
-    for _, record in json_entries(export, member):
-        if not isinstance(record, Record) or "ts" not in record.fields:
-            place = record.place if isinstance(record, Record) else ""
-            raise InputError(member.label, place, "is no Slack record: it has no 'ts'", "is this the right format?")
+    for _, record in json_records(export, member, "", "messages"):
+        if "ts" not in record.fields:
+            raise record.fault("ts", "is missing", "is this the right format?")
         if record.text("type", "message") == "message" and record.text("subtype", "") not in SYSTEM:
             row = _message(record, users)
             if row is not None:

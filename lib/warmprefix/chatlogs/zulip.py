@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from warmprefix.channel import Channel, Message
-from warmprefix.chatlogs.documents import json_entries
+from warmprefix.chatlogs.documents import json_entries, json_records
 from warmprefix.chatlogs.markup import rendered, without_code
 from warmprefix.chatlogs.records import Record, chosen, drained, once
 from warmprefix.chatlogs.source import Export, Member, opened
@@ -68,9 +68,8 @@ def _pages(export: Export, channel: str | None, seen: dict[str, set[str]]) -> tu
     name = chosen(streams, channel if export.whole else None, export.label)
     rows = []
     for member in streams[name]:
-        for key, record in json_entries(export, member):
-            if key in ("", "messages", "zerver_message"):
-                rows.append(_message(_checked(record, member), _People({}, frozenset()), seen))
+        for _, record in json_records(export, member, "", "messages", "zerver_message"):
+            rows.append(_message(record, _People({}, frozenset()), seen))
     return name, rows
 
 
@@ -89,13 +88,11 @@ def _official(export: Export, members: list[Member], channel: str | None) -> tup
     people, streams = _realm(export)
     found: dict[str, list[Message]] = {}
     for member in members:
-        for key, value in json_entries(export, member):
-            if key == "zerver_message":
-                record = _checked(value, member)
-                recipient = record.identity("recipient", "")
-                stream = streams.get(recipient) if streams else recipient
-                if stream is not None and channel in (None, stream, recipient):
-                    found.setdefault(stream, []).append(_message(record, people, {}))
+        for _, record in json_records(export, member, "zerver_message"):
+            recipient = record.identity("recipient", "")
+            stream = streams.get(recipient) if streams else recipient
+            if stream is not None and channel in (None, stream, recipient):
+                found.setdefault(stream, []).append(_message(record, people, {}))
     name = chosen(found or streams.values(), channel if channel not in streams else streams[str(channel)], export.label)
     return name, found.get(name, [])
 
@@ -120,16 +117,11 @@ def _realm(export: Export) -> tuple[_People, dict[str, str]]:
     return _People(names, frozenset(bots)), {id: streams.get(stream, stream) for id, stream in recipients.items()}
 
 
-def _checked(record: object, member: Member) -> Record:
-    if isinstance(record, Record) and {"id", "content"} <= record.fields.keys():
-        return record
-    place = record.place if isinstance(record, Record) else ""
-    raise InputError(
-        member.label, place, "is no Zulip message: it wants 'id' and 'content'", "is this the right format?"
-    )
-
-
 def _message(record: Record, people: _People, seen: dict[str, set[str]]) -> Message:
+    if not {"id", "content"} <= record.fields.keys():
+        raise InputError(
+            record.file, record.place, "is no Zulip message: it wants 'id' and 'content'", "is this the right format?"
+        )
     id, raw = record.identity("id", shared=False), record.text("content")
     if not id.isdecimal():
         raise record.fault("id", f"is no number: {id[:20]!r}", "is this the right format?")
