@@ -43,6 +43,7 @@ def test_an_issue_and_its_lists_are_one_thread_in_time(tmp_path):
     for name, part in content.items():
         (folder / f"{name}.json").write_text(json.dumps(part))
     assert github.read(folder).messages == got
+    assert read(tmp_path, [ISSUE, comment(5, 3, "me too"), *reviews, *inline]) == got
 
 
 def test_the_tools_own_export_is_read(tmp_path):

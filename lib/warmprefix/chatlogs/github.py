@@ -102,7 +102,9 @@ def _kind(record: Record, origin: str) -> str:
         return "event"
     if fields.keys() & {"diff_hunk", "pull_request_review_id", "in_reply_to_id"}:
         return "review_comment"
-    if "submitted_at" in fields or "submittedAt" in fields or fields.get("event") == "reviewed" or origin == "reviews":
+    if fields.get("event") == "reviewed" or origin == "reviews" or fields.keys() & {"submitted_at", "submittedAt"}:
+        return "review"
+    if "state" in fields and not fields.keys() & {"title", "number"}:  # a pending review in a list of everything
         return "review"
     return "issue" if "title" in fields or origin == "issue" else "comment"
 
