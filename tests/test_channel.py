@@ -51,6 +51,7 @@ ROWS = (
         ({"patterns": [r"^agent:"]}, (0, 1)),
         ({"patterns": [r"agent:"]}, (0, 1, 3)),
         ({"targets": ["U1"]}, (3, 5)),
+        ({"targets": ["u1"]}, (3, 5)),
         ({"targets": ["U2"]}, (4, 5)),
         ({"patterns": [r"^agent:"], "targets": ["U1"]}, (0, 1, 3, 5)),
         ({"patterns": ["nobody"]}, ()),

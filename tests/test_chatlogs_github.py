@@ -86,7 +86,7 @@ def test_pages_and_timelines_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("body", "mentions"),
     [
-        ("@bo look, @Ann", ("bo", "ann")),
+        ("@bo look, @Ann", ("bo", "Ann")),
         ("mail@bo.org `@bo` @o/team x/@bo ", ()),
         ("```\n@bo\n```\nand ``@bo``", ()),
         ("> @bo said\n\n(@bo)", ("bo",)),

@@ -139,7 +139,7 @@ def mentions(channel: Channel, patterns: Iterable[str] = (), targets: Iterable[s
     """The positions of the rows that address the agent, in store order.
 
     A row counts when it is a message that no agent wrote and one of the regular expressions `patterns` is found in its
-    text, or its export marks one of the user ids `targets` as addressed and that one did not write it.
+    text, or its export marks one of the user ids `targets` (in any case) as addressed and that one did not write it.
 
     >>> rows = [Message("1", "ann", "@claude look", 0.0), Message("2", "bob", "ok", 1.0)]
     >>> mentions(Channel.of("ch", rows), ["@claude"])
@@ -147,7 +147,7 @@ def mentions(channel: Channel, patterns: Iterable[str] = (), targets: Iterable[s
 
     Raises `InputError` for a pattern that is not a regular expression.
     """
-    searches, wanted = [_compiled(pattern) for pattern in patterns], frozenset(targets)
+    searches, wanted = [_compiled(pattern) for pattern in patterns], frozenset(map(str.casefold, targets))
     return tuple(
         m.position
         for m in channel.messages
@@ -155,7 +155,7 @@ def mentions(channel: Channel, patterns: Iterable[str] = (), targets: Iterable[s
         and m.kind == "message"
         and (
             any(search(m.text) for search in searches)
-            or (wanted and any(id in wanted and id != m.author for id in m.mentions))
+            or (wanted and any(id in wanted and id != m.author.casefold() for id in map(str.casefold, m.mentions)))
         )
     )
 

@@ -61,20 +61,13 @@ def _channel(found: list[tuple[str, Message]], channel: str | None, label: str, 
     several = channel is None and len(numbers) > 1
     rows = [_threaded(number, row) if several else row for number, row in found]
     rows.sort(key=lambda row: row.created_at)
-    logins = {row.author.casefold(): row.author for row in rows}
     only = channel.lstrip("#") if channel else numbers[0] if len(numbers) == 1 else stem
-    return Channel.of(only, once(_spelled(row, logins) for row in drained(rows)))
+    return Channel.of(only, once(drained(rows)))
 
 
 def _threaded(number: str, row: Message) -> Message:
     root = f"issue-{number}"
     return row if row.thread_root_id or row.id == root or not number else replace(row, thread_root_id=root)
-
-
-def _spelled(row: Message, logins: dict[str, str]) -> Message:
-    """A login is the same in any case: write mentions as their owner does."""
-    mentions = tuple(dict.fromkeys(logins.get(login.casefold(), login) for login in row.mentions))
-    return row if mentions == row.mentions else replace(row, mentions=mentions)
 
 
 def _rows(value: Any, origin: str, label: str) -> Iterator[tuple[str, Message]]:
