@@ -171,6 +171,9 @@ def test_a_damaged_member_of_a_zip_is_named(tmp_path):
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(InputError, match=r"export\.zip: is a damaged zip"):
         chatlogs.read(path)
+    path.write_bytes(data[:26] + b"\xff\x0f" + data[28:])  # the length of its name in front of the member
+    with pytest.raises(InputError, match=r"is a damaged zip: File name in directory .{1,150}$"):
+        chatlogs.read(path)
 
 
 def test_several_channels_want_a_choice():

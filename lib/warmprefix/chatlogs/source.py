@@ -187,11 +187,19 @@ def _faults(label: str) -> Iterator[None]:
     except OSError as error:
         raise InputError(label, "", f"cannot be read: {error.strerror or error}", "check the path") from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise InputError(label, "", f"is a damaged zip: {error}", "export or copy it again") from None
+        raise InputError(label, "", f"is a damaged zip: {_brief(error)}", "export or copy it again") from None
     except (NotImplementedError, RuntimeError) as error:  # a method or a password that zipfile does not know
         if type(error) not in (NotImplementedError, RuntimeError):
             raise
-        raise InputError(label, "", f"cannot be unpacked: {error}", "unpack it yourself and name the folder") from None
+        raise InputError(
+            label, "", f"cannot be unpacked: {_brief(error)}", "unpack it yourself and name the folder"
+        ) from None
+
+
+def _brief(error: Exception) -> str:
+    """What an error says, without the pages of bytes that it may quote."""
+    text = str(error)
+    return text if len(text) <= 120 else text[:119] + "…"
 
 
 def _check_encoding(encoding: str) -> None:
