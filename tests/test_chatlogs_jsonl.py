@@ -37,6 +37,11 @@ def test_a_line_is_a_message(tmp_path):
     )
 
 
+def test_a_root_that_names_itself_stands_in_the_channel(tmp_path):
+    got = rows(tmp_path, GOOD | {"thread_root_id": "1"}, GOOD | {"id": "2", "thread_root_id": "1"})
+    assert [m.thread_root_id for m in got] == [None, "1"]
+
+
 def test_a_repeated_id_is_kept_once_and_order_is_the_files(tmp_path, caplog):
     got = rows(tmp_path, GOOD | {"id": "9", "created_at": 9}, GOOD, GOOD | {"text": "again"}, GOOD)
     assert [(m.id, m.text) for m in got] == [("9", "hi"), ("1", "hi")]

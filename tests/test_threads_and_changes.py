@@ -57,6 +57,17 @@ def test_a_thread_whose_root_is_elsewhere_has_its_replies() -> None:
     assert {root: len(view.rows) for root, view in threads(channel).items()} == {None: 0, "gone": 1}
 
 
+def test_a_reply_with_answers_of_its_own_stands_in_both_threads(blocks: Blocks) -> None:
+    rows = [
+        said("r", "root", 0.0),
+        said("a", "@agent an answer", 1.0, thread_root_id="r"),
+        said("b", "to the answer", 2.0, thread_root_id="a"),
+        said("c", "@agent another", 3.0, thread_root_id="r"),
+        said("d", "@agent to the answer", 4.0, thread_root_id="a"),
+    ]
+    assert shown(run(Channel.of("ch", rows), THREADS, blocks)) == [["r"], ["a"], ["a", "b"]]
+
+
 @pytest.mark.parametrize("cursor", ["faithful", STRICT])
 def test_a_mention_in_a_thread_sees_the_thread_and_its_own_mark(cursor: str, blocks: Blocks) -> None:
     steps = run(THREADED, replace(THREADS, cursor=cursor), blocks)

@@ -316,7 +316,7 @@ def why(advice: Advice) -> str:
     best, published, gain = advice.best, advice.published, advice.gain
     if gain is None:
         return (
-            f"No recommendation: {published.turns} mentions are too few to tell a gain from chance "
+            f"No recommendation: too few mentions ({published.turns}) to tell a gain from chance "
             f"({FEWEST} are the least). The front shows what this channel alone would say."
         )
     price = f"With {advice.price:,.0f} tokens for a row that has to be paged back"

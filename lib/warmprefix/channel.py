@@ -119,7 +119,8 @@ class View:
 def threads(channel: Channel) -> dict[str | None, View]:
     """The channel's own rows, under `None`, and the rows of every thread, under the id of the message that it hangs on.
 
-    A thread begins with that message, where the channel has it; a broadcast reply stands in both.
+    A thread begins with that message, where the channel has it; a broadcast reply stands in both, and so does a reply
+    on which a thread of its own hangs.
 
     >>> rows = [Message("1", "ann", "plan?", 0.0), Message("2", "bob", "mine", 1.0, thread_root_id="1")]
     >>> {root: [row.id for row in view.rows] for root, view in threads(Channel.of("ch", rows)).items()}
@@ -130,8 +131,8 @@ def threads(channel: Channel) -> dict[str | None, View]:
     for message in channel.messages:
         if message.thread_root_id is None or message.broadcast:
             rows[None].append(message)
-        if message.id in roots or message.thread_root_id is not None:
-            rows.setdefault(message.id if message.id in roots else message.thread_root_id, []).append(message)
+        for root in {message.thread_root_id, message.id} & roots:
+            rows.setdefault(root, []).append(message)
     return {root: View.of(each) for root, each in rows.items()}
 
 

@@ -60,8 +60,9 @@ def message(record: Record) -> Message:
     if not all(isinstance(mention, str) for mention in mentions):
         raise record.fault("mentions", "must be a list of ids, each a text")
     author = record.identity("author")
+    id, root = record.identity("id", shared=False), record.identity("thread_root_id", "")
     return Message(
-        id=record.identity("id", shared=False),
+        id=id,
         author=author,
         text=record.text("text"),
         created_at=(at := record.seconds("created_at")),
@@ -70,7 +71,7 @@ def message(record: Record) -> Message:
         local=record.flag("local"),
         kind=kind,
         mentions=tuple(sys.intern(mention) for mention in mentions),
-        thread_root_id=record.identity("thread_root_id", "") or None,
+        thread_root_id=root if root and root != id else None,
         broadcast=record.flag("broadcast"),
         edited_at=record.later("edited_at", at),
         deleted_at=record.later("deleted_at", at),
