@@ -168,6 +168,7 @@ DAMAGE = {
     "native": b'{"k": {"native": 5, "last_at": 1.0, "ids": [], "position": 1}}',
     "last_at": b'{"k": {"native": "n", "last_at": "1", "ids": [], "position": 1}}',
     "endless": b'{"k": {"native": "n", "last_at": Infinity, "ids": [], "position": 1}}',
+    "told for good": b'{"k": {"native": "n", "last_at": 1.0, "ids": [], "position": 1, "told_at": Infinity}}',
     "no number": b'{"k": {"native": "n", "last_at": NaN, "ids": [], "position": 1}}',
     "long number": b'{"k": {"native": "n", "last_at": ' + b"9" * 9999 + b', "ids": [], "position": 1}}',
     "ids": b'{"k": {"native": "n", "last_at": 1.0, "ids": "m1", "position": 1}}',

@@ -168,6 +168,7 @@ def _mark(fields: dict[str, object]) -> Mark:
         and all(isinstance(id, str) for id in mark.ids)
         and isinstance(mark.position, int)
         and isinstance(mark.told_at, int | float)
+        and abs(mark.told_at) < float("inf")  # nor may it hide every notice
     ):
         raise TypeError(f"a field of the mark of {mark.native!r} has a wrong type")
     return replace(mark, ids=tuple(mark.ids))
