@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -62,10 +63,21 @@ def test_the_command_line_prints_the_same(out: Path, tmp_path: Path, capsys: pyt
     assert cli.main(["results", str(out)]) == 0
     shown = capsys.readouterr().out
     assert (
-        "1000" in shown
+        "1,000" in shown
         and "figures" not in shown
         and "share" not in shown.splitlines()[0].replace("reported.share", "")
     ), "what differs"
+
+
+def test_each_notebook_is_a_table_of_its_own(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(out, tmp_path, dirs_exist_ok=True)
+    write(tmp_path, "20_b", "size: int = 1", "from warmprefix.results import report\nreport({'tokens': size / 3})")
+    assert [each.status for each in batch.run(["20_b"], out=tmp_path, folder=tmp_path)] == ["done"]
+    (tmp_path / "20_b.ipynb").unlink()
+    assert cli.main(["results", str(tmp_path)]) == 0
+    many, single = capsys.readouterr().out.split("\n\n")
+    assert "window.turns" in many and not {"tokens", "size"} & set(many.split())
+    assert "tokens    0.333333\n" in single and "window.turns" not in single
 
 
 def test_of_equal_runs_the_newest_counts(out: Path, tmp_path: Path) -> None:

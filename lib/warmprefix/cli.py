@@ -19,7 +19,7 @@ from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, Parse
 from warmprefix.errors import InputError
 from warmprefix.figures import save
 from warmprefix.request import Blocks
-from warmprefix.results import WRITTEN, reported
+from warmprefix.results import WRITTEN, readable, reported
 from warmprefix.tokens import Tokenizer
 
 
@@ -132,18 +132,29 @@ def run(options: argparse.Namespace) -> int:
 
 
 def show_results(options: argparse.Namespace) -> int:
-    """`warmprefix results`: the table of a batch; people see of the parameters those that differ."""
+    """`warmprefix results`: the table of a batch; people see each notebook's runs apart, and of them what differs."""
     table = batch.results(options.out)
     if options.csv:
         write_text(options.csv, table.to_csv(index=False, lineterminator="\n"))
     table = table.astype(object).where(table.notna(), None)
     if options.json:
         return print_json(table.to_dict("records"))
-    if len(table) == 1:
-        return print_table(table.T.reset_index(names="").rename(columns={0: "value"}))
+    if table.empty:
+        print(f"{options.out} holds no run")
+    for number, (_, runs) in enumerate(table.groupby("notebook", sort=False)):
+        print(end="\n" * bool(number))
+        _print_runs(runs.map(lambda value: "" if value is None else readable(value)))
+    return FINE
+
+
+def _print_runs(runs: pd.DataFrame) -> None:
+    """The runs of one notebook, one row each; a single run has its values below each other."""
+    if len(runs) == 1:
+        said = runs.loc[:, runs.ne("").any()].T.reset_index()
+        print_table(said.set_axis(["", "value"], axis=1))
+        return
     apart = ("notebook", "path", WRITTEN)  # the first is shown anyway, the others differ always
-    differing = [name for name in table if name not in apart and table[name].astype(str).nunique() > 1]
-    return print_table(table[["notebook", *differing]])
+    print_table(runs[["notebook", *(name for name in runs if name not in apart and runs[name].nunique() > 1)]])
 
 
 def _short(path: str) -> str:

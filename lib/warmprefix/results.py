@@ -33,7 +33,7 @@ class Report:
         shown = self.table
         if shown is None:
             nested = all(isinstance(value, dict) for value in self.numbers.values())
-            shown = pd.DataFrame(self.numbers if nested else {"value": flat(self.numbers)}).map(_readable)
+            shown = pd.DataFrame(self.numbers if nested else {"value": flat(self.numbers)}).map(readable)
         options = {"index": False} if shown is self.table and isinstance(shown, pd.DataFrame) else {}
         with pd.option_context("display.max_colwidth", None):
             html, text = shown.to_html(**options), shown.to_string(**options)
@@ -59,7 +59,12 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _readable(value: Any) -> str:
+def readable(value: Any) -> str:
+    """A value as people read it: a number to six digits, its thousands apart.
+
+    >>> readable(511806), readable(1 / 3), readable("window")
+    ('511,806', '0.333333', 'window')
+    """
     numeric = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return f"{value:,.6g}" if numeric else str(value)
 
