@@ -120,7 +120,7 @@ def test_sets_and_grids(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("smoke: {10_a: {limit: 2, names: [x]}}\npublish: {20_b: }\n")
     assert batch.load_set("smoke", tmp_path) == {"10_a": {"limit": 2, "names": ["x"]}}
     assert batch.load_set("publish", tmp_path) == {"20_b": {}}
-    for text, message in [("{}", "the grid is empty"), ("", "not a mapping"), ("limit: []", "not a list of values")]:
+    for text, message in [("{}", "is empty"), ("", "is empty"), ("limit: []", "not a list of values")]:
         (tmp_path / "grid.yaml").write_text(text)
         with pytest.raises(InputError, match=message):
             batch.load_grid(tmp_path / "grid.yaml")
@@ -133,7 +133,7 @@ def test_sets_and_grids(tmp_path: Path) -> None:
     (tmp_path / "grid.yaml").write_text("limit: 3")
     with pytest.raises(InputError, match="parameter limit: not a list of values"):
         batch.load_grid(tmp_path / "grid.yaml")
-    for broken in ("limit: [3", "- limit"):
+    for broken in ("limit: [3", "- limit", "limit: [3]\nlimit: [4]"):
         (tmp_path / "grid.yaml").write_text(broken)
         with pytest.raises(InputError, match=r"grid\.yaml: not "):
             batch.load_grid(tmp_path / "grid.yaml")
@@ -150,6 +150,15 @@ class _Planned(batch.Executor):
 
 def plan(folder: Path, **options: Any) -> list[batch.Run]:
     return batch.run(["10"], out=folder / "out", folder=folder, executor=_Planned(), **options)
+
+
+def test_what_cannot_hold_the_runs_is_refused_before_any(tmp_path: Path) -> None:
+    write(tmp_path, "10_a", DECLARED, USED)
+    (tmp_path / "file").write_text("kept")
+    for out in ("file", "file/deeper"):
+        with pytest.raises(InputError, match=rf"{out}: .*; name a folder that can be written to"):
+            batch.run(["10"], out=tmp_path / out, folder=tmp_path, executor=_Planned())
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_values_give_way_in_order(tmp_path: Path) -> None:
@@ -316,6 +325,16 @@ def test_a_killed_or_interrupted_batch_leaves_no_kernel_and_resumes(tmp_path: Pa
     (tmp_path / "go").touch()
     assert [each.status for each in batch.run(out=tmp_path / "out", folder=tmp_path)] == ["cached", "done"]
     assert not list((tmp_path / "out").glob("*.failed.ipynb")), "what failed before is there whole now"
+
+
+def test_what_killed_batches_left_is_removed(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left, ours, other = (tmp_path / f"wp-{who}-a" for who in (ended.pid, os.getpid(), "mine"))
+    for each in (left, ours, other):
+        (each / "kernel").mkdir(parents=True)
+    batch._tidy(tmp_path)
+    assert {*tmp_path.iterdir()} == {ours, other}
 
 
 def test_the_figures_of_a_turned_knob_go_beside_their_notebook(tmp_path: Path) -> None:

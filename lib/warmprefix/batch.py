@@ -38,6 +38,7 @@ __all__ = [
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 _INJECTED = "injected-parameters"
+_SCRATCH = "wp-"  # then the process that works there
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def load_grid(path: str | Path) -> dict[str, list[Any]]:
 
     Raises `InputError` for another layout.
     """
-    grid = _mapping(path, _yaml(Path(path)), "")
+    grid = _mapping(path, _yaml(Path(path)) or {}, "")
     if not grid:
         raise InputError(path, "", "the grid is empty", "write `name: [first, second]` lines")
     for name, values in grid.items():
@@ -112,9 +113,19 @@ def load_grid(path: str | Path) -> dict[str, list[Any]]:
     return grid
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML whose mappings name nothing twice: of two lists for one parameter the first would be lost unsaid."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} stands there twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def _yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise InputError(path, "", error.strerror or "cannot be read", "name a file that exists") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -151,6 +162,10 @@ def run(
     if workers < 1:
         raise InputError("", f"workers {workers}", "nobody would work", "ask for 1 or more")
     jobs = _plan(notebooks(names, folder), Path(out).resolve(), folder, set_name, values or {}, texts, grid or {})
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(out, "", error.strerror or "no folder", "name a folder that can be written to") from None
     if executor is not None:
         return _collect(jobs, executor)
     if scheduler:
@@ -263,7 +278,9 @@ def _execute(job: _Job) -> Run:
     if target.is_file():
         return replace(job.run, status="cached")
     # A socket's path may have about 100 characters, and a cluster's temporary folders are deep.
-    scratch = Path(tempfile.mkdtemp(prefix="wp-", dir="/tmp" if len(tempfile.gettempdir()) > 80 else None))
+    folder = Path("/tmp" if len(tempfile.gettempdir()) > 70 else tempfile.gettempdir())
+    _tidy(folder)
+    scratch = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=folder))
     try:
         error = kernels.execute(_prepared(job), job.source.parent, scratch)
         executed = scratch / "out.ipynb"
@@ -275,6 +292,17 @@ def _execute(job: _Job) -> Run:
         return replace(job.run, status="done")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what killed processes left in the folder: their names say whose they were."""
+    for left in folder.glob(f"{_SCRATCH}*-*"):
+        try:
+            os.kill(int(left.name.split("-")[1]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(left, ignore_errors=True)
+        except (ValueError, OverflowError, OSError):
+            continue  # not one of ours
 
 
 def _prepared(job: _Job) -> Any:
