@@ -60,6 +60,7 @@ def test_a_plan_is_met_or_refused(seed: int, count: int, **chosen: int) -> None:
         ({"gap_min": 30}, "minimum"),
         ({"beyond": 5}, "longest gap alone"),
         ({"beyond": 10_000}, "more rows lie beyond"),
+        ({"messages": 20_000, "mentions": 3_000, "beyond": 2_500}, "in 200 draws"),  # no more work than for a short one
         ({"long": 171}, "free rows"),
         ({"people": 0}, "person"),
         ({"people": 99}, "names for 12 people"),

@@ -16,7 +16,7 @@ from warmprefix.datafiles import read_data
 from warmprefix.errors import InputError
 
 HANDLE = "@claude"
-_TRIES = 20_000
+_WORK = 600_000  # gaps that are drawn until a plan counts as one that no channel meets
 _FIELD = re.compile(r"{(\w+)}")
 
 
@@ -155,14 +155,15 @@ def gap_sequence(plan: Plan, rng: np.random.Generator) -> list[int]:
     if count < 1:
         return []
     fixed = Counter(plan.gap_before.values())
-    for _ in range(_TRIES):
+    tries = min(max(_WORK // count, 50), 20_000)
+    for _ in range(tries):
         gaps = _draw(plan, rng, count, low, high)
         if gaps is not None and 0 <= room - sum(gaps) <= max(high, 1) and not fixed - Counter(gaps):
             return _in_bursts(plan, gaps, rng)
     raise InputError(
         "",
         f"gaps {low}/{plan.gap_median}/{high}",
-        f"no {count} gaps with {plan.beyond} rows beyond {plan.row_limit} fill {room} messages in {_TRIES:,} draws",
+        f"no {count} gaps with {plan.beyond} rows beyond {plan.row_limit} fill {room} messages in {tries:,} draws",
         "change the number of messages or relax one of them",
     )
 
