@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from warmprefix import calibrate, gallery
+from warmprefix.delivery import Limits
 from warmprefix.errors import InputError
 from warmprefix.figures import save
 from warmprefix.request import Blocks
 from warmprefix.tokens import Tokenizer
+from warmprefix.watermark import STRICT
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,3 +34,16 @@ def test_the_committed_figures_are_current(drawn: Path) -> None:
 def test_there_is_no_figure_of_an_eviction_that_never_comes(evict_at: int) -> None:
     with pytest.raises(InputError, match="there are 30 mentions"):
         gallery.eviction_figure(calibrate.published(), Blocks(Tokenizer()), evict_at)
+
+
+def test_figures_of_a_turned_knob_say_so() -> None:
+    sample, blocks, limits = calibrate.published(), Blocks(Tokenizer()), Limits(6, 100, 20)
+    priced = gallery.ablation(sample, blocks, limits, STRICT, 9_000)
+    for figure in (
+        gallery.cumulative_figure(gallery.runs(sample, blocks), limits, STRICT),
+        gallery.ablation_figure(priced, limits, STRICT, 9_000),
+        gallery.eviction_figure(sample, blocks, 7, limits, STRICT),
+    ):
+        told = dict(figure.parameters)
+        assert (told["limits"], told["cursor"]) == ({"rows": 6, "body": 100, "fetch": 20}, "strict")
+        assert told.get("context_limit", 9_000) == 9_000 and told.get("evict_at", 7) == 7

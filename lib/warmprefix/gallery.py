@@ -156,8 +156,8 @@ def _draw_channel(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     name_axes(axes, ("place in the channel", "messages"), ("length", "characters, log scale"))
 
 
-def mention_figure(steps: list[Step], cold: int = 1, warm: int = 2) -> Drawing:
-    """`20-one-mention`: what a cold and a warm turn are made of."""
+def mention_figure(steps: list[Step], cold: int = 1, warm: int = 2, limits: Limits = Limits()) -> Drawing:
+    """`20-one-mention`: what a cold and a warm turn are made of, of steps under these limits."""
     data = anatomy(steps, (cold, warm))
     sent = data[data["sent"]].groupby("turn", sort=False)["tokens"].sum()
     return Drawing(
@@ -168,7 +168,7 @@ def mention_figure(steps: list[Step], cold: int = 1, warm: int = 2) -> Drawing:
         caption=f"What one mention sends. The cold process gets everything, {sent.iloc[0]:,} tokens; the warm one "
         f"{sent.iloc[1]:,}: no system prompt, no replay, no row twice. Hatched: in the request, but not sent "
         "again: the process holds it from the request before and its own reply.",
-        parameters={"cold": cold, "warm": warm},
+        parameters={"cold": cold, "warm": warm, "limits": asdict(limits)},
         seeds=SEEDS,
         height=290,
     )
@@ -200,8 +200,8 @@ def _draw_mention(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     canvas.legend(handles=keys, loc="outside lower center", ncols=3, title="segment: tokens sent cold / warm")
 
 
-def cumulative_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
-    """`30-cumulative-input`: input tokens so far, all of them and those that no cache held."""
+def cumulative_figure(tables: Mapping[str, pd.DataFrame], limits: Limits = Limits(), cursor: str = FAITHFUL) -> Drawing:
+    """`30-cumulative-input`: input tokens so far under these knobs, all of them and those that no cache held."""
     data = cumulative(tables)
     last = data.iloc[-1]
     return Drawing(
@@ -217,7 +217,7 @@ def cumulative_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
         f"ends at {last['window input']:,.0f}, the watermark at {last['watermark input']:,.0f}. Right, what the ideal "
         f"prefix does not hold: one volatile line in front raises {last['watermark uncached']:,.0f} to "
         f"{last['unstable uncached']:,.0f}.",
-        parameters={"strategies": list(tables)},
+        parameters={"strategies": list(tables), "limits": asdict(limits), "cursor": cursor},
         seeds=SEEDS,
         height=340,
     )
@@ -337,8 +337,10 @@ def ablation(
     return pd.DataFrame(rows)
 
 
-def ablation_figure(data: pd.DataFrame) -> Drawing:
-    """`30-ablation`: what each omission of a warm turn is worth, from the table of `ablation`."""
+def ablation_figure(
+    data: pd.DataFrame, limits: Limits = Limits(), cursor: str = FAITHFUL, context_limit: int = 200_000
+) -> Drawing:
+    """`30-ablation`: what each omission of a warm turn is worth, from the table of `ablation` under these knobs."""
     worst = data.set_index("strategy")[["total", "uncached"]]
     worst = worst.div(worst.loc["watermark"])
     beyond = data[data["turns_left"] == 0]["strategy"].tolist()
@@ -355,7 +357,7 @@ def ablation_figure(data: pd.DataFrame) -> Drawing:
         f"{worst['total']['unstable'] - 1:.1%} of input and leaves nothing cached: {worst['uncached']['unstable']:.1f} "
         f"times as much uncached. A process without memory sends the least in all, all of it uncached "
         f"({worst['uncached']['memoryless']:.1f} times as much), and knows nothing of its earlier turns.",
-        parameters={},
+        parameters={"limits": asdict(limits), "cursor": cursor, "context_limit": context_limit},
         seeds=SEEDS,
         height=340,
     )
