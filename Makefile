@@ -69,7 +69,7 @@ lint: $(READY)  ## check style and types
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 
-bench: $(READY)  ## measure speed, as ratios in one run, with a peer beside us where it can be installed apart
+bench: $(READY)  ## measure speed, as ratios in one run, with a peer beside us where it can be installed apart (a quarter of an hour)
 	-@$(MAKE) --silent $(BUILD)/tokenbill/.ready
 	@for script in benchmarks/*.py; do echo "$$script"; $(PY) "$$script" || exit 1; done
 
