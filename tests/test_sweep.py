@@ -1,14 +1,18 @@
 """Grids and executors, and that a sweep is what single runs say."""
 
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +70,43 @@ def test_a_grid_that_cannot_be_swept_is_refused_at_once(points: list[dict[str, i
 def test_a_result_must_not_overwrite_a_knob() -> None:
     with pytest.raises(InputError, match="both a knob and a result"):
         sweep(lambda double: {"double": 1}, grid(double=[2]))
+
+
+@pytest.mark.parametrize(
+    ("knobs", "told"),
+    [
+        ({"strategy": "windwo"}, "strategy windwo: unknown; did you mean `window`?"),
+        ({"evict_at": (31,)}, "evict_at=31: there are 30 mentions; count from 1"),
+        ({"evict_at": (3, 0)}, "evict_at=0: there are 30 mentions"),
+        ({"rows": math.nan}, "rows must be a whole number, or None for no limit; it is nan"),
+        ({"body": 2.5}, "body must be a whole number"),
+        ({"paging": math.nan}, "paging nan: is no share"),
+        ({"status": "turn end", "changes": math.nan}, "status line, nan s, 1 copies: is none"),
+    ],
+)
+def test_a_knob_out_of_reach_is_refused(sample: calibrate.Sample, knobs: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        measure(sample, **knobs)
+
+
+@pytest.mark.parametrize(
+    ("study", "told"),
+    [
+        (lambda sample: studies.limits([], [12], [600], [30]), "channels: there are none to add up over"),
+        (lambda sample: studies.paging([], [12], [0.5]), "channels: there are none"),
+        (lambda sample: studies.status_changes(sample, draws=0, seed=1), "draws=0: are none"),
+        (lambda sample: studies.statuses(sample, ["tool"], [1], away=-1.0), "away=-1.0: is no time of silence"),
+        (lambda sample: studies.pools([0], [1800.0], 1), "channels=0: is too small"),
+        (lambda sample: studies.pools([1], [math.nan], 1), "idle=nan: is too small"),
+        (lambda sample: studies.pools([1], [1800.0], 1, takes=-1.0), "takes=-1.0: is too small"),
+        (lambda sample: studies.compaction(3_000, 2_000, "watermark", 5, 1), "context limit 3,000: turn 2 takes 4,795"),
+        (lambda sample: spread.scaled("brief", 0.0, 1), "brief 0.0 times as long: is no length"),
+        (lambda sample: spread.drawn("forum", 1, turns=0), "turns=0: are none"),
+    ],
+)
+def test_a_study_of_nothing_is_refused(sample: calibrate.Sample, study: Callable[..., Any], told: str) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        study(sample)
 
 
 def test_nobody_is_no_executor() -> None:

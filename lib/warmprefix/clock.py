@@ -11,6 +11,7 @@ import simpy
 
 from warmprefix import calibrate
 from warmprefix.calibrate import Sample
+from warmprefix.errors import InputError
 from warmprefix.residency import Pool
 from warmprefix.sweep import measure, memo
 
@@ -82,8 +83,11 @@ def shared(
 
     The channels are those of the seeds from `seed * channels` on; each begins up to `spread` seconds after nine, and a
     turn takes `takes` seconds on average (exponential). `kept_*` is the same work with a process for each channel that
-    nothing ends.
+    nothing ends. Raises `InputError` for no channel, no process and a time below zero.
     """
+    for name, value, least in (("channels", channels, 1), ("size", size, 1), ("idle", idle, 0), ("takes", takes, 0)):
+        if not value >= least:  # so that what is no number is refused as well
+            raise InputError("", f"{name}={value}", "is too small", f"take {least} or more")
     rng = np.random.default_rng([seed, channels])
     samples = [_sample(seed * channels + i) for i in range(channels)]
     asked, seconds = {}, {}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 
 import regex
 
@@ -42,6 +43,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name, least in (("rows", 0), ("body", 0), ("fetch", 1)):
             value = getattr(self, name)
+            if value is not None and not isinstance(value, Integral):
+                raise ValueError(f"{name} must be a whole number, or None for no limit; it is {value!r}")
             if value is not None and value < least:
                 raise ValueError(f"{name} must be at least {least}, or None for no limit; it is {value}")
 

@@ -67,7 +67,7 @@ def compacted(steps: Iterable[Step], context_limit: int, tokens: int, blocks: Bl
     The model: the turn that would pass `context_limit` is put off; one request more (kind `compaction`) reads the
     history so far and answers with a summary of `tokens`; the conversation goes on from prefix and summary alone. The
     process is the same and so is its native id: its mark stays, and no row is sent again. Whatever was cached behind
-    the prefix is lost. Both numbers are tokens.
+    the prefix is lost. Both numbers are tokens. Raises `InputError` for a limit that prefix, summary and one turn pass.
     """
     talk, made = _Talk(), 0
     for step in steps:
@@ -81,6 +81,9 @@ def compacted(steps: Iterable[Step], context_limit: int, tokens: int, blocks: Bl
             yield talk.sent(ask, (blocks.of(MESSAGES, ASK),), summary.tokens)
             talk.log = Log()
             talk.log.extend([summary])
+        if (least := head + talk.log.sums[-1] + new + step.request.output) > context_limit:
+            problem = f"turn {step.turn} takes {least:,} tokens with no more than a summary before it"
+            raise InputError("", f"context limit {context_limit:,}", problem, "ask for more")
         yield talk.sent(step, step.parts, step.request.output)
 
 

@@ -1,5 +1,6 @@
 """Many channels of several laws: how far the results move with the channel, its sizes, and the tokenizer."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -19,7 +20,7 @@ from warmprefix.errors import InputError
 from warmprefix.generate import HANDLE, Plan, generate, replies
 from warmprefix.ledger import records
 from warmprefix.simulate import simulate
-from warmprefix.strategies import STRATEGIES
+from warmprefix.strategies import named
 from warmprefix.sweep import measure, memo, ran
 
 PUBLISHED_LAW = "published"
@@ -56,6 +57,8 @@ def drawn(law: str, seed: int, turns: int = 30) -> Sample:
     """
     if law not in laws():
         raise InputError("", f"law {law!r}", "there is no such law here", f"take one of {', '.join(laws())}")
+    if turns < 1:
+        raise InputError("", f"turns={turns}", "are none", "take 1 or more")
     if law == PUBLISHED_LAW:
         return calibrate.sample(seed, memo())
     rng, rows = np.random.default_rng([seed, turns]), 10 * turns
@@ -114,6 +117,8 @@ def scaled(what: str, factor: float, seed: int) -> dict[str, Any]:
     """
     if what not in ("reply", "row", "brief"):
         raise InputError("", f"sensitivity to {what!r}", "unknown", "take one of reply, row, brief")
+    if not 0 < factor < math.inf:
+        raise InputError("", f"{what} {factor} times as long", "is no length", "take a multiple above 0")
     generated = _generated(factor if what == "row" else 1.0, seed)
     where = mentions(generated, [HANDLE])
     chars = _reply_chars() * (factor if what == "reply" else 1.0)
@@ -194,7 +199,7 @@ def departure(law: str, seed: int, strategy: str) -> dict[str, Any]:
     Gives `growth`, `mean_growth` (all that a turn adds, on average, without a fit), `turn_1` … (measured over fitted
     cumulative input, minus 1) and `evicted` (the same for the total with the eviction, nothing fitted again).
     """
-    sample, blocks, point = drawn(law, seed), memo(), STRATEGIES[strategy]
+    sample, blocks, point = drawn(law, seed), memo(), named(strategy)
     run: dict[tuple[int, ...], list[int]] = {}
     for evicted in ((), (claims.EVICTED,)):
         steps = list(simulate(sample.channel, sample.mentions, point, blocks, sample.setting, evict_at=evicted))

@@ -23,7 +23,7 @@ def line(changes: tuple[float, ...] | float | None, copies: int = 1) -> Callable
     `changes` are its times (seconds, ascending), the period of a line that changes at every full one, or `None` for one
     that changes at every time. Raises `InputError` for a period or a number of copies below 1.
     """
-    if copies < 1 or (isinstance(changes, float | int) and changes < 1):
+    if copies < 1 or (isinstance(changes, float | int) and not changes >= 1):
         raise InputError("", f"status line, {changes} s, {copies} copies", "is none", "ask for at least 1 of each")
 
     def at_last_change(at: float) -> str:
@@ -49,6 +49,8 @@ def members(channel: Channel, away: float) -> tuple[float, ...]:
     >>> members(Channel.of("ch", [Message("1", "ann", "hi", 0.0), Message("2", "ann", "?", 50.0)]), away=60.0)
     (0.0, 110.0)
     """
+    if not away >= 0:
+        raise InputError("", f"away={away}", "is no time of silence", "take seconds, 0 or more")
     spans: dict[str, list[list[float]]] = {}
     for row in channel.messages:
         if not row.agent:

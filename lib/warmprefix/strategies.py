@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from warmprefix.delivery import Limits
+from warmprefix.errors import InputError
+from warmprefix.parameters import suggestion
 from warmprefix.prompt import SYSTEM, TOOLS
 from warmprefix.watermark import FAITHFUL, STRICT
 
@@ -72,3 +74,10 @@ STRATEGIES = MappingProxyType(
     }
 )
 PUBLISHED = ("window", "watermark", "unstable")
+
+
+def named(name: str) -> Strategy:
+    """The named point; raises `InputError` for a name that none has."""
+    if name not in STRATEGIES:
+        raise InputError("", f"strategy {name}", "unknown", suggestion(name, STRATEGIES))
+    return STRATEGIES[name]

@@ -13,12 +13,13 @@ import pandas as pd
 from warmprefix import clock, spread
 from warmprefix.calibrate import Sample
 from warmprefix.channel import Channel
+from warmprefix.errors import InputError
 from warmprefix.history import COMPACTION, compacted
 from warmprefix.ledger import records
 from warmprefix.prompt import SYSTEM, TOOLS
 from warmprefix.simulate import simulate
 from warmprefix.status import evenly, line, rates
-from warmprefix.strategies import STRATEGIES
+from warmprefix.strategies import named
 from warmprefix.sweep import grid, measure, memo, sweep
 
 STABLE = ("window", "watermark")
@@ -47,7 +48,7 @@ def cold_turns(sample: Sample, strategy: str = "watermark") -> pd.DataFrame:
     Columns: `mention`, `prefix`, `turn` (without rows), `snapshot` (rows that nobody had been shown), `resent` (rows
     that the ended process had), and `warm`, the uncached input of the warm turn.
     """
-    blocks, point = memo(), STRATEGIES[strategy]
+    blocks, point = memo(), named(strategy)
 
     def steps(evicted: tuple[int, ...]) -> list[Any]:
         return list(simulate(sample.channel, sample.mentions, point, blocks, sample.setting, evict_at=evicted))
@@ -92,7 +93,7 @@ def compaction(context_limit: int, summary: int, strategy: str, turns: int, seed
 
 def compacted_run(context_limit: int, summary: int, strategy: str, turns: int, seed: int) -> pd.DataFrame:
     """The table of one such session, one row a request, with `kind`: `mention` or `compaction`."""
-    sample, blocks, point = spread.long_sample(seed, turns), memo(), STRATEGIES[strategy]
+    sample, blocks, point = spread.long_sample(seed, turns), memo(), named(strategy)
     steps = simulate(sample.channel, sample.mentions, point, blocks, sample.setting)
     kept = list(compacted(steps, context_limit, summary, blocks))
     table = pd.DataFrame(records(kept, sample.channel, sample.mentions, point, blocks, context_limit=context_limit))
@@ -113,6 +114,7 @@ def limits(
     whether no other point is at least as good and better in one: `front_rows` in tokens and rows never shown,
     `front_chars` in tokens and lost characters, `front` in all three.
     """
+    _some(samples)
     points = grid(rows=rows, body=body, fetch=fetch, strategy=[strategy])
     tables = [sweep(partial(measure, sample), points, executor) for sample in samples]
     table = tables[0][["rows", "body", "fetch"]].astype(float)
@@ -120,6 +122,11 @@ def limits(
         table[name] = sum(each[name] for each in tables)
     fronts = {"front_rows": ["unshown"], "front_chars": ["lost_chars"], "front": ["unshown", "lost_chars"]}
     return table.assign(**{name: front(table[["total", *lost]].to_numpy(float)) for name, lost in fronts.items()})
+
+
+def _some(samples: Sequence[Sample]) -> None:
+    if not samples:
+        raise InputError("", "channels", "there are none to add up over", "give 1 or more")
 
 
 def front(values: np.ndarray) -> np.ndarray:
@@ -142,6 +149,7 @@ def paging(
     executor: Executor | None = None,
 ) -> pd.DataFrame:
     """Row limit by the rate at which the agent reads back what it missed, added up over the samples."""
+    _some(samples)
     points = grid(rows=rows, paging=rate, page=[page], strategy=[strategy])
     tables = [sweep(partial(measure, sample), points, executor) for sample in samples]
     table = tables[0][["rows", "paging"]].astype(float)
@@ -183,6 +191,8 @@ def status_changes(
     Draw 0 spreads the changes evenly; the others draw the mentions. The channel's clock gives way to one second a
     message, so that every mention has a time of its own.
     """
+    if draws < 1:
+        raise InputError("", f"draws={draws}", "are none", "take 1 or more")
     ticking = replace(sample, channel=_ticking(sample.channel))
     times, rng = [float(position) for position in sample.mentions], np.random.default_rng(seed)
     chosen = [

@@ -23,7 +23,7 @@ from warmprefix.parameters import suggestion
 from warmprefix.request import Blocks
 from warmprefix.simulate import Setting, Step, forever_unshown, simulate
 from warmprefix.status import line
-from warmprefix.strategies import STRATEGIES, Strategy
+from warmprefix.strategies import Strategy, named
 from warmprefix.tokens import Tokenizer
 
 COLUMNS = {
@@ -154,8 +154,9 @@ def measure(
 
     `strategy` names the point from which the other knobs depart; `status` is a place of `strategies.PLACES`, "" the
     strategy's own; `changes` and `copies` are those of `status.line`, `paging` and `page` those of `history.Paging`.
+    Raises `InputError` for a strategy that there is not, and an eviction before a mention that never comes.
     """
-    base, blocks = STRATEGIES[strategy], memo(encoding)
+    base, blocks = named(strategy), memo(encoding)
     point = replace(
         base,
         limits=Limits(rows, body, fetch),
@@ -163,6 +164,8 @@ def measure(
         status=base.status if status == "" else status,
         order=order,
     )
+    if bad := [turn for turn in evict_at if not 1 <= turn <= len(sample.mentions)]:
+        raise InputError("", f"evict_at={bad[0]}", f"there are {len(sample.mentions)} mentions", "count from 1")
     setting = sample.setting
     if changes is not None or copies != 1:
         setting = replace(setting, status=line(changes, copies))
@@ -174,7 +177,7 @@ def measure(
 
 def ran(sample: Sample, setting: Setting, strategy: str, encoding: str = "cl100k_base") -> dict[str, Any]:
     """What one run with other surroundings than the sample's own costs: the values of `COLUMNS`."""
-    point, blocks = STRATEGIES[strategy], memo(encoding)
+    point, blocks = named(strategy), memo(encoding)
     steps = list(simulate(sample.channel, sample.mentions, point, blocks, setting))
     return summed(steps, sample, point, blocks)
 
