@@ -92,6 +92,7 @@ def test_a_knob_out_of_reach_is_refused(sample: calibrate.Sample, knobs: dict[st
 @pytest.mark.parametrize(
     ("study", "told"),
     [
+        (lambda sample: studies.evictions(sample, most=3), "most=3: evictions in one run are not swept"),
         (lambda sample: studies.limits([], [12], [600], [30]), "channels: there are none to add up over"),
         (lambda sample: studies.paging([], [12], [0.5]), "channels: there are none"),
         (lambda sample: studies.status_changes(sample, draws=0, seed=1), "draws=0: are none"),

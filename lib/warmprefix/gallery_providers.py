@@ -261,20 +261,24 @@ def _draw_month(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     strategies, ways = list(dict.fromkeys(data["strategy"])), list(dict.fromkeys(data["provider"]))
     hues = ("watermark", "window", "status tool", "snapshot", "prefix")[: len(ways)]
     height = 0.8 / len(ways)
+    off = data.groupby("strategy", sort=False)["usd_off"].first().reindex(strategies)
+    reach = 1.1 * float(max(data["usd"].max(), data["usd_off"].max()))
     for j, (way, hue) in enumerate(zip(ways, hues, strict=True)):
         rows = data[data["provider"] == way].set_index("strategy").reindex(strategies)
         places = [i + (j - (len(ways) - 1) / 2) * height for i in range(len(strategies))]
         hatch = (None, "////", "....", "xxxx", "\\\\\\\\")[j]
         axes.barh(places, rows["usd"], height=height, hatch=hatch, **(look.fill(hue) | {"label": way}))
-        for place, value in zip(places, rows["usd"], strict=True):
-            axes.text(value, place, f" {value:,.2f}", va="center", color=look.ink, fontsize=7)
-    off = data.groupby("strategy", sort=False)["usd_off"].first().reindex(strategies)
+        for place, value, uncached in zip(places, rows["usd"], off, strict=True):
+            behind = (
+                uncached if 0 <= uncached - value < 0.06 * reach else value
+            )  # or the outline would cross the number
+            axes.text(behind, place, f" {value:,.2f}", va="center", color=look.ink, fontsize=7)
     axes.barh(
         range(len(strategies)), off, height=0.9, fill=False, edgecolor=look.ink, linewidth=0.9, label="no caching"
     )
     axes.set_yticks(range(len(strategies)), strategies)
     axes.invert_yaxis()
-    axes.set_xlim(0, float(max(data["usd"].max(), data["usd_off"].max())) * 1.1)
+    axes.set_xlim(0, reach)
     axes.set_xlabel("cost of a month (USD)")
     _sideways(axes)
     canvas.legend(loc="outside lower center", ncols=3)

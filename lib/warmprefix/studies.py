@@ -35,6 +35,8 @@ def evictions(sample: Sample, most: int = 1, executor: Executor | None = None) -
 
     Columns: `strategy`, `first` and `second` (the mentions evicted before, 0 for none), and `sweep.COLUMNS`.
     """
+    if most not in (0, 1, 2):
+        raise InputError("", f"most={most}", "evictions in one run are not swept", "take 0, 1 or 2")
     turns = range(1, len(sample.mentions) + 1)
     points = [evicted for count in range(most + 1) for evicted in combinations(turns, count)]
     table = sweep(partial(measure, sample), grid(strategy=STABLE, evict_at=points), executor)
