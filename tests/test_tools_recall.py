@@ -58,7 +58,7 @@ def test_our_queries_are_about_tools_that_have_to_be_found() -> None:
 
 @pytest.mark.parametrize(
     ("chosen", "least"),
-    [([1], 0.95), ([2], 0.95), ([3], 0.95), ([4], 0.95), ([5], 0.88)],
+    [([1], 0.95), ([2], 0.95), ([3], 0.95), ([4], 0.95), ([5], 0.88), ([6], 0.95)],
     ids=lambda value: str(value),
 )
 def test_our_own_queries_find_their_tool_among_five(chosen: list[int], least: float) -> None:
@@ -69,14 +69,21 @@ def test_our_own_queries_find_their_tool_among_five(chosen: list[int], least: fl
 
 def test_held_out_queries_are_many_and_name_every_tool() -> None:
     every = {tool.name for tool in own_catalogue()}
-    for number in (4, 5):
+    for number in (4, 5, 6):
         queries = own_queries([number])
         assert len(queries) >= 100 and {name for query in queries for name in query.gold} == every
 
 
 def test_the_wishes_are_not_copies_of_the_queries() -> None:
     said = " ; ".join(tool.wishes.lower() for tool in own_catalogue())
-    for number, most in ((1, 1), (2, 1), (3, 1), (4, 9), (5, 1)):  # the shortest of set 4 are what anybody would say
+    for number, most in (
+        (1, 1),
+        (2, 1),
+        (3, 1),
+        (4, 9),
+        (5, 1),
+        (6, 2),
+    ):  # the shortest of set 4 are what anybody would say
         copied = [query.text for query in own_queries([number]) if query.text.lower().rstrip("?!.") in said]
         assert len(copied) <= most, copied
 
@@ -95,10 +102,11 @@ def test_public_tasks_are_found_better_than_by_white_space(shared_data: Path) ->
 
 def test_the_readme_tells_what_is_measured(shared_data: Path) -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    told = [int(share) for share in re.findall(r"(\d+) %", readme.split("## Find a tool")[1].split("##")[0])]
+    told = [int(share) for share in re.findall(r"(\d+) %", readme.split("`search` ranks")[1].split("##")[0])]
     table = study.recall_table(study.suites(shared_data / "tools"), (5,)).set_index(["index", "set"])["@5"]
-    rows = [(study.OURS, name) for name in (study.FITTED, study.HELD_OUT, study.LATE, study.PUBLIC)]
-    assert told == [round(100 * table[row]) for row in (*rows, (study.PLAIN, study.PUBLIC))]
+    ours = table[study.OURS]
+    measured = [ours[study.FITTED], *study.held_out().values(), ours[study.PUBLIC], table[study.PLAIN, study.PUBLIC]]
+    assert told == [round(100 * share) for share in measured]
 
 
 def test_more_company_makes_the_right_tool_harder_to_find() -> None:

@@ -7,12 +7,12 @@ from matplotlib.figure import Figure as Canvas
 from warmprefix.figures import Drawing, Style, from_zero, label_ends, name_axes
 from warmprefix.harness.activation import OFF, break_even
 from warmprefix.harness.wire import APPEND, INLINE, INSERT
-from warmprefix.tools.study import FITTED, HELD_OUT, LATE, OURS, PLAIN, PUBLIC
+from warmprefix.tools.study import FITTED, HELD_OUT, OURS, PLAIN, PUBLIC
 
 # The series whose look each one has, and what it is called in a picture.
 PLACES = {INSERT: "window", APPEND: "deferred", INLINE: "watermark", OFF: "other"}
 CALLED = {INSERT: "inserted", APPEND: "appended", INLINE: "inline", OFF: "all resident"}
-SETS = {FITTED: "read", HELD_OUT: "resident", LATE: "write", PUBLIC: "deferred"}
+SETS = {FITTED: "read", HELD_OUT: "resident", PUBLIC: "deferred"}
 CATALOGUES = ("read", "deferred", "prefix")
 ASKED_FOR = 0.9  # of recall among five, on queries of one's own
 
@@ -150,25 +150,24 @@ def _draw_break_even(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
 def recall_figure(table: pd.DataFrame) -> Drawing:
     """`70-recall`: how often the right tool is among the first 1, 5 and 10 hits, from `study.recall_table`."""
     at = table.set_index(["index", "set"])
-    held_out, late = at.loc[(OURS, HELD_OUT)], at.loc[(OURS, LATE)]
+    held_out = at.loc[(OURS, HELD_OUT)]
     public = ""
     if (OURS, PUBLIC) in at.index:
         ours, plain = (at.loc[(index, PUBLIC), "@5"] for index in (OURS, PLAIN))
         public = (
             f" On {int(at.loc[(OURS, PUBLIC), 'queries'])} public tasks it finds {ours:.0%}, white space {plain:.0%}."
         )
-    verdict = "reaches" if late["@5"] >= ASKED_FOR else "misses"
+    verdict = "reaches" if held_out["@5"] >= ASKED_FOR else "misses"
     return Drawing(
         "70-recall",
         _draw_recall,
         data=table,
-        alt=f"Recall by rank for {len(table) // 2} query sets and two indexes; held-out set 5 goes from "
-        f"{late['@1']:.0%} at one hit to {late['@10']:.0%} at ten.",
+        alt=f"Recall by rank for {len(table) // 2} query sets and two indexes; the held-out sets go from "
+        f"{held_out['@1']:.0%} at one hit to {held_out['@10']:.0%} at ten.",
         caption=f"Macro recall. The index was fitted to sets 1 to 3, so their {at.loc[(OURS, FITTED), '@5']:.0%} among "
-        f"five say how well it fits. Held out: {held_out['@5']:.0%} of {int(held_out['queries'])} queries (set 4), "
-        f"{late['@5']:.0%} of {int(late['queries'])} later ones (set 5), which {verdict} the {ASKED_FOR:.0%} asked "
-        f"for; {at.loc[(PLAIN, HELD_OUT), '@5']:.0%} and {at.loc[(PLAIN, LATE), '@5']:.0%} for words split at white "
-        f"space.{public}",
+        f"five say how well it fits. Of {int(held_out['queries'])} held-out queries it finds {held_out['@5']:.0%}, "
+        f"which {verdict} the {ASKED_FOR:.0%} asked for; white space {at.loc[(PLAIN, HELD_OUT), '@5']:.0%}."
+        f"{public}",
         parameters={},
         seeds=[],
         height=330,

@@ -13,11 +13,14 @@ from warmprefix.tools.catalogue import Tool, listed, own_catalogue, read, token_
 from warmprefix.tools.recall import Query, everyday, overlap, own_queries, recall, recall_by_size, whitespace
 from warmprefix.tools.surface import MODES, surface
 
-FITTED, HELD_OUT, LATE, PUBLIC = "sets 1-3, fitted", "set 4, held out", "set 5, held out", "public tasks"
+FITTED, HELD_OUT, PUBLIC = "sets 1-3, fitted", "sets 4-6, held out", "public tasks"
 OURS, PLAIN = "everyday words", "white space"
 _INDEXES = {OURS: everyday, PLAIN: whitespace}
-_OWN_SETS = {FITTED: (1, 2, 3), HELD_OUT: (4,), LATE: (5,)}
-_PUBLIC_CATALOGUES = {"public, 126 tools": "catalogue_126_github_memory.json", "public, 527": "livemcpbench_527.json"}
+_OWN_SETS = {FITTED: (1, 2, 3), HELD_OUT: (4, 5, 6)}
+_PUBLIC_CATALOGUES = {
+    "public, 126 tools": "catalogue_126_github_memory.json",
+    "public, 527 tools": "livemcpbench_527.json",
+}
 _PUBLIC_QUERIES = "livemcpbench_queries_95.json"
 
 
@@ -35,7 +38,7 @@ def suites(folder: str | Path | None = None) -> list[Suite]:
     found = [Suite(name, own_catalogue(), own_queries(sets)) for name, sets in _OWN_SETS.items()]
     tasks = Path(folder or "") / _PUBLIC_QUERIES
     if folder and tasks.is_file():
-        tools = read(tasks.with_name(_PUBLIC_CATALOGUES["public, 527"]))
+        tools = read(tasks.with_name(_PUBLIC_CATALOGUES["public, 527 tools"]))
         found.append(Suite(PUBLIC, tools, _tasks(tasks)))
     return found
 
@@ -50,7 +53,7 @@ def _tasks(path: Path) -> list[Query]:
 
 def catalogues(folder: str | Path | None = None) -> dict[str, Sequence[Tool]]:
     """This project's catalogue, and the public ones that the folder holds."""
-    found: dict[str, Sequence[Tool]] = {"ours, 126": own_catalogue()}
+    found: dict[str, Sequence[Tool]] = {"ours, 126 tools": own_catalogue()}
     for name, file in _PUBLIC_CATALOGUES.items():
         if folder and (Path(folder) / file).is_file():
             found[name] = read(Path(folder) / file)
@@ -95,6 +98,15 @@ def recall_table(asked: Sequence[Suite], cut_offs: Sequence[int] = (1, 5, 10)) -
                 }
             )
     return pd.DataFrame(rows)
+
+
+def held_out(cut_off: int = 5) -> dict[int, float]:
+    """Macro recall of this project's index on each held-out set of its own."""
+    tools = own_catalogue()
+    scorer = everyday(tools)
+    return {
+        number: recall(tools, own_queries([number]), scorer, [cut_off]).at[cut_off] for number in _OWN_SETS[HELD_OUT]
+    }
 
 
 def recall_sizes(
