@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("figures")
-    for drawing in gallery.drawings():
+    for drawing in gallery.published.drawings():
         save(drawing, folder, png=False)
     return folder
 
@@ -33,16 +33,16 @@ def test_the_committed_figures_are_current(drawn: Path) -> None:
 @pytest.mark.parametrize("evict_at", [0, 31])
 def test_there_is_no_figure_of_an_eviction_that_never_comes(evict_at: int) -> None:
     with pytest.raises(InputError, match="there are 30 mentions"):
-        gallery.eviction_figure(calibrate.published(), Blocks(Tokenizer()), evict_at)
+        gallery.simulation.eviction_figure(calibrate.published(), Blocks(Tokenizer()), evict_at)
 
 
 def test_figures_of_a_turned_knob_say_so() -> None:
     sample, blocks, limits = calibrate.published(), Blocks(Tokenizer()), Limits(6, 100, 20)
-    priced = gallery.ablation(sample, blocks, limits, STRICT, 9_000)
+    priced = gallery.simulation.ablation(sample, blocks, limits, STRICT, 9_000)
     for figure in (
-        gallery.cumulative_figure(gallery.runs(sample, blocks), limits, STRICT),
-        gallery.ablation_figure(priced, limits, STRICT, 9_000),
-        gallery.eviction_figure(sample, blocks, 7, limits, STRICT),
+        gallery.simulation.cumulative_figure(gallery.simulation.runs(sample, blocks), limits, STRICT),
+        gallery.simulation.ablation_figure(priced, limits, STRICT, 9_000),
+        gallery.simulation.eviction_figure(sample, blocks, 7, limits, STRICT),
     ):
         told = dict(figure.parameters)
         assert (told["limits"], told["cursor"]) == ({"rows": 6, "body": 100, "fetch": 20}, "strict")

@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from warmprefix.figures import Drawing, Style, svg
-from warmprefix.gallery_harness import threshold_figure, throughput_figure
-from warmprefix.gallery_tools import break_even_figure
+from warmprefix.gallery.harness import threshold_figure, throughput_figure
+from warmprefix.gallery.tools import break_even_figure
 from warmprefix.harness.subagents import throughput
 
 BILLS = [0.90, 0.74, 0.70, 0.71, 0.78, 0.98, 1.42]

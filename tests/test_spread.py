@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from warmprefix import calibrate, claims, gallery_spread, spread, vocabularies
+from warmprefix import calibrate, claims, gallery, spread, vocabularies
 from warmprefix.errors import InputError
 from warmprefix.request import Blocks
 from warmprefix.simulate import simulate
@@ -44,7 +44,7 @@ def test_published_figures_are_placed() -> None:
     assert row["rank"] == pytest.approx(0.375) and row["inside"]
     assert row["p50"] == pytest.approx(np.percentile(values, 50))
     assert not spread.placed(table.tail(1)).set_index("figure").loc["total.window", "inside"]
-    assert gallery_spread.ranks(spread.placed(table)).loc["total.window", "x"] == pytest.approx(0.375)
+    assert gallery.spread.ranks(spread.placed(table)).loc["total.window", "x"] == pytest.approx(0.375)
 
 
 def test_one_length_at_a_time() -> None:

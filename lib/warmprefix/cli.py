@@ -163,7 +163,7 @@ def _short(path: str) -> str:
 
 def figures(options: argparse.Namespace) -> int:
     """`warmprefix figures`: draw the gallery into a folder."""
-    drawn = [save(each, options.out, png=options.png) for each in gallery.drawings()]
+    drawn = [save(each, options.out, png=options.png) for each in gallery.published.drawings()]
     if options.json:
         return print_json([{"slug": each.slug, "alt": each.alt, "caption": each.caption} for each in drawn])
     for each in drawn:

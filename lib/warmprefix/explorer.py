@@ -159,14 +159,16 @@ def view(sample: Sample, blocks: Blocks, choice: Choice, references: dict[str, p
     total = f"{chosen['total_input']:,.0f}"
     drawing = Drawing(
         "explorer",
-        partial(gallery.draw_cumulative, one_scale=False),  # or a moved knob would hardly be seen on the right
-        data=gallery.cumulative(tables),
+        partial(
+            gallery.simulation.draw_cumulative, one_scale=False
+        ),  # or a moved knob would hardly be seen on the right
+        data=gallery.simulation.cumulative(tables),
         alt=f"Cumulative input and cumulative uncached input by mention; the chosen knobs end at {total} tokens.",
         caption=f"The chosen knobs send {total} tokens, {chosen['total_input'] / base['total_input'] - 1:+.1%} against "
         f"the published watermark. Of them {chosen['cache_share']:.1%} are cached (there {base['cache_share']:.1%}). "
         f"Rows never shown: {chosen['unshown']:,.0f} (there {base['unshown']:,.0f}).",
         parameters={},
-        seeds=gallery.SEEDS,
+        seeds=gallery.simulation.SEEDS,
         height=340,
     )
     return View(drawing, sums.loc[list(_ROWS)].rename(index=_ROWS))

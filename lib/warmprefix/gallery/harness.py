@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from warmprefix.figures import Drawing, Style, from_zero, label_ends, name_axes
-from warmprefix.gallery_tools import panel
+from warmprefix.gallery.tools import panel
 from warmprefix.harness import markers as marking
 from warmprefix.harness.lookback import CONSTANT, RAW, RUNS
 from warmprefix.harness.subagents import FIRST, TOGETHER, UNCACHED

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from warmprefix.figures import Drawing, Style, label_ends, name_axes
-from warmprefix.gallery_sweeps import SEEDS, with_room
+from warmprefix.gallery.sweeps import SEEDS, with_room
 from warmprefix.status import EACH_TURN, MEMBERS, RATES
 from warmprefix.studies import break_even
 

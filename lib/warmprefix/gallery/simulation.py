@@ -1,4 +1,4 @@
-"""The figures that are published: for each its numbers, its drawing, its alt text and its caption."""
+"""The figures of the simulation, notebooks 00 to 30: claims, channel, one mention, strategies, eviction, ablation."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -11,46 +11,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from warmprefix import calibrate, claims, gallery_providers, studies
+from warmprefix import calibrate, claims
 from warmprefix.anatomy import LOOKS, anatomy
 from warmprefix.calibrate import Sample
 from warmprefix.delivery import Limits
 from warmprefix.errors import InputError
 from warmprefix.figures import Drawing, Style, from_zero, label_ends, name_axes
-from warmprefix.gallery_knobs import break_even_figure, limits_figure
-from warmprefix.gallery_sweeps import points_figure
 from warmprefix.ledger import ledger
 from warmprefix.request import Blocks
-from warmprefix.simulate import Step, simulate
+from warmprefix.simulate import Step
 from warmprefix.strategies import PUBLISHED, STRATEGIES
-from warmprefix.tokens import Tokenizer
 from warmprefix.watermark import FAITHFUL
 
 SEEDS = [calibrate.SEED]
-
-
-def drawings(channels: int = 100) -> list[Drawing]:
-    """Every figure of the gallery, from the committed channel and the bands over `channels` others."""
-    blocks, sample = Blocks(Tokenizer()), calibrate.published()
-    spread = claims.spread(range(channels), blocks)
-    steps = list(simulate(sample.channel, sample.mentions, STRATEGIES["watermark"], blocks, sample.setting))
-    tables = runs(sample, blocks)
-    return [
-        claims_figure(claims.measure(sample, blocks), spread),
-        channel_figure(sample),
-        mention_figure(steps),
-        cumulative_figure(tables),
-        eviction_figure(sample, blocks, 15),
-        ablation_figure(ablation(sample, blocks)),
-        points_figure(studies.evictions(sample)),
-        limits_figure(studies.limits([sample], studies.ROWS, studies.BODIES, studies.FETCHED)),
-        break_even_figure(
-            studies.one_change(sample),
-            studies.status_changes(sample, studies.DRAWS, studies.DRAWN_FROM),
-            int(tables["watermark"]["row_tokens"].sum()),
-        ),
-        *gallery_providers.drawings(sample, blocks),
-    ]
 
 
 def runs(sample: Sample, blocks: Blocks) -> dict[str, pd.DataFrame]:
