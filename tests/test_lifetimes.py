@@ -88,6 +88,18 @@ def test_the_search_finds_what_no_named_placement_beats(drawn, blocks: Blocks) -
     assert found["cost"][0] <= plain.min()
 
 
+def test_the_idle_limit_reaches_the_search_and_the_month(drawn, blocks: Blocks) -> None:
+    forum, ways = drawn[1:2], settings()
+    never, soon = (search(forum, blocks, idle=idle).set_index("provider") for idle in (float("inf"), 60.0))
+    spot = "tools 5m, system 5m, previous 5m, turn 5m"
+    assert never.loc[spot, "usd"] > soon.loc[spot, "usd"], "a process that goes soon carries less history"
+    for costs in (
+        [month(law("forum"), 8, 1, 5, ways, ["watermark"], blocks, idle) for idle in (float("inf"), 60.0)],
+        [month_of(forum[0], 1, ways, ["watermark"], blocks, idle) for idle in (float("inf"), 60.0)],
+    ):
+        assert costs[0]["usd_off"].iloc[0] > costs[1]["usd_off"].iloc[0]
+
+
 def test_a_month_is_its_days(blocks: Blocks) -> None:
     costs = month(law("meeting"), 3, 2, 1, settings("gpt-5.6", "openai"), ["window", "memoryless"], blocks)
     assert costs["turns"].tolist() == [6, 6] and set(costs["provider"]) == {"OpenAI from 5.6"}

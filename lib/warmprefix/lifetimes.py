@@ -142,10 +142,16 @@ def sums(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     ).reset_index()
 
 
-def search(drawn: Sequence[Session], blocks: Blocks, strategy: str = "watermark", model: str = CLAUDE) -> pd.DataFrame:
+def search(
+    drawn: Sequence[Session],
+    blocks: Blocks,
+    strategy: str = "watermark",
+    model: str = CLAUDE,
+    idle: float = 1800.0,
+) -> pd.DataFrame:
     """Every placement of markers on every session: `sums` by law and placement, the cheapest of each law first."""
     providers = [anthropic(named(placement), placement, model) for placement in placements()]
-    table = sums(bills(drawn, providers, [strategy], blocks), ["law", "provider"])
+    table = sums(bills(drawn, providers, [strategy], blocks, idle), ["law", "provider"])
     table["markers"] = table["provider"].map({named(p): len(p) for p in placements()})
     return table.sort_values(["law", "cost", "markers"], kind="stable", ignore_index=True)
 
@@ -190,22 +196,28 @@ def month(
     providers: Sequence[Provider],
     strategies: Sequence[str],
     blocks: Blocks,
+    idle: float = 1800.0,
 ) -> pd.DataFrame:
     """What a month of a channel costs: `sums` by strategy and provider, over days of so many mentions each.
 
     A day starts with a fresh process, and its mentions come as the law has them, however long they take.
     """
-    table = bills(sessions([law], days, mentions_a_day, seed), providers, strategies, blocks)
+    table = bills(sessions([law], days, mentions_a_day, seed), providers, strategies, blocks, idle)
     return sums(table, ["strategy", "provider"])
 
 
 def month_of(
-    of: Session, days: float, providers: Sequence[Provider], strategies: Sequence[str], blocks: Blocks
+    of: Session,
+    days: float,
+    providers: Sequence[Provider],
+    strategies: Sequence[str],
+    blocks: Blocks,
+    idle: float = 1800.0,
 ) -> pd.DataFrame:
     """What a month of a given channel costs: `sums` by strategy and provider, brought to so many days.
 
     The days are those on which somebody addresses the agent, as the channel has them on average (UTC).
     """
-    table = sums(bills([of], providers, strategies, blocks), ["strategy", "provider"])
+    table = sums(bills([of], providers, strategies, blocks, idle), ["strategy", "provider"])
     active = len({of.channel.messages[position].created_at // DAY for position in of.mentions})
     return table.assign(**{name: table[name] * days / active for name in ("turns", "usd", "usd_off")})

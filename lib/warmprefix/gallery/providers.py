@@ -1,7 +1,7 @@
 """The figures of the providers' caches: for each its numbers, its drawing, its alt text and its caption."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,8 +19,9 @@ from warmprefix.providers import PROVIDERS, Provider, bill, idle_evictions, step
 from warmprefix.request import Blocks
 from warmprefix.strategies import STRATEGIES
 
-SESSIONS, MENTIONS, MONTH_SEED = 6, 30, 11
+SESSIONS, MENTIONS, IDLE, MONTH_SEED = 6, 30, 1800.0, 11
 PANELS = ("ideal prefix", "Anthropic 5m", "Anthropic 1h", "OpenAI to 5.5", "OpenAI from 5.6", "DeepSeek")
+DRAWN: dict[str, Any] = {"sessions": SESSIONS, "mentions": MENTIONS, "idle": IDLE, "seed": SEED}
 MONTHLY = ("window", "watermark", "status-tail", "unstable", "memoryless")
 
 
@@ -30,16 +31,16 @@ def drawings(sample: Sample, blocks: Blocks) -> list[Drawing]:
     table = bills(drawn, settings(), ["watermark"], blocks)
     costs = month(law("meeting"), 20, 20, MONTH_SEED, settings(), MONTHLY, blocks)
     return [
-        strategies_figure(strategies(sample, blocks)),
-        lifetimes_figure(sums(table, ["law", "provider"])),
-        fates_figure(fates(table)),
-        placements_figure(search(drawn, blocks)),
+        strategies_figure(strategies(sample, blocks), IDLE),
+        lifetimes_figure(sums(table, ["law", "provider"]), **DRAWN),
+        fates_figure(fates(table), **DRAWN),
+        placements_figure(search(drawn, blocks), **DRAWN),
         month_figure(costs, "meeting", "claude-sonnet-4-5"),
     ]
 
 
 def strategies(
-    sample: Sample, blocks: Blocks, providers: Sequence[Provider] = PROVIDERS, idle: float = 1800.0
+    sample: Sample, blocks: Blocks, providers: Sequence[Provider] = PROVIDERS, idle: float = IDLE
 ) -> pd.DataFrame:
     """Every named strategy over the calibrated channel's clock under every provider: `lifetimes.sums` of the bills."""
     gone = idle_evictions(sample.channel, sample.mentions, idle)
@@ -53,7 +54,7 @@ def strategies(
     return sums(pd.concat(found, ignore_index=True).assign(session=0), ["strategy", "provider"])
 
 
-def strategies_figure(table: pd.DataFrame) -> Drawing:
+def strategies_figure(table: pd.DataFrame, idle: float) -> Drawing:
     """`60-strategies`: what each strategy costs under each provider, as a multiple of no caching."""
     data = table[table["provider"].isin(PANELS)][["strategy", "provider", "cost", "read"]]
     cost, read = (data.set_index(["strategy", "provider"])[name] for name in ("cost", "read"))
@@ -64,14 +65,14 @@ def strategies_figure(table: pd.DataFrame) -> Drawing:
         data=data,
         alt=f"Bars of the cost of {data['strategy'].nunique()} strategies under {len(PANELS)} caches, as multiples of "
         f"no caching; {len(above)} bars exceed 1.",
-        caption="The calibrated channel on clock time, its process ended after 30 idle minutes: cost with the cache as "
-        "a multiple of the cost without. For the watermark the ideal prefix promises "
+        caption=f"The calibrated channel on clock time, its process ended after {idle / 60:g} idle minutes: cost with "
+        "the cache as a multiple of the cost without. For the watermark the ideal prefix promises "
         f"{cost['watermark', PANELS[0]]:.2f}, since it reads {read['watermark', PANELS[0]]:.0%} of the input; with "
         f"five-minute entries it is {read['watermark', PANELS[1]]:.0%} and {cost['watermark', PANELS[1]]:.2f}, with "
         "one-hour entries "
         f"{read['watermark', PANELS[2]]:.0%} and {cost['watermark', PANELS[2]]:.2f}. {len(above)} bars lie above 1: "
         f"there the cache costs more than none. Prices: {stamp()}.",
-        parameters={"idle": 1800},
+        parameters={"idle": idle},
         seeds=[SEED],
         height=430,
     )
@@ -98,7 +99,7 @@ def _draw_strategies(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     canvas.supxlabel("cost (multiple of no caching)", fontsize=9, color=look.ink)
 
 
-def lifetimes_figure(table: pd.DataFrame) -> Drawing:
+def lifetimes_figure(table: pd.DataFrame, *, sessions: int, mentions: int, idle: float, seed: int) -> Drawing:
     """`60-lifetimes`: what a lifetime costs where channels pause as public ones do."""
     data = table[["law", "provider", "cost", "low", "high", "read", "pings"]]
     best = data.loc[data.groupby("law", sort=False)["cost"].idxmin()].set_index("law")
@@ -115,8 +116,8 @@ def lifetimes_figure(table: pd.DataFrame) -> Drawing:
         alt=f"For {len(best)} burst laws, the cost of {data['provider'].nunique()} ways to cache, no caching being 1.",
         caption="The watermark on Anthropic's rules where mentions pause as in public logs; dots are all sessions "
         f"together, bars the 5-95 % range of single ones. Cheapest by law: {said}. Prices: {stamp()}.",
-        parameters={"sessions": SESSIONS, "mentions": MENTIONS},
-        seeds=[SEED],
+        parameters={"sessions": sessions, "mentions": mentions, "idle": idle},
+        seeds=[seed],
         height=330,
     )
 
@@ -142,12 +143,14 @@ def _draw_lifetimes(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     canvas.supxlabel("cost (multiple of no caching)", fontsize=9, color=look.ink)
 
 
-def fates_figure(table: pd.DataFrame) -> Drawing:
+def fates_figure(table: pd.DataFrame, *, sessions: int, mentions: int, idle: float, seed: int) -> Drawing:
     """`60-process-and-cache`: how often a warm process finds its cache cold, and the other way round."""
     data = table[table["provider"].isin(["5m", "1h"])].melt(["law", "provider"], list(FATES), "fate", "share")
     share = data.set_index(["law", "provider", "fate"])["share"]
     warm = share.xs(FATES[0], level="fate") + share.xs(FATES[1], level="fate")
-    lost = (share.xs(FATES[1], level="fate") / warm).xs("5m", level="provider").reindex(_laws(data))
+    lost = (share.xs(FATES[1], level="fate") / warm).unstack("provider").reindex(_laws(data))
+    hour = float(lost["1h"].max())
+    shared = float(share.xs("1h", level="provider").xs(FATES[2], level="fate").max())
     return Drawing(
         "60-process-and-cache",
         _draw_fates,
@@ -155,11 +158,12 @@ def fates_figure(table: pd.DataFrame) -> Drawing:
         alt="Stacked bars of what became of the process and of the cache, by burst law and lifetime of the entries.",
         caption="A resident process keeps no entry alive. Of the turns that find their process warm, this share finds "
         "a five-minute cache dead: "
-        + ", ".join(f"{name} {part:.0%}" for name, part in lost.items())
-        + ". With one-hour entries and a process ended after 30 idle minutes that does not happen, and a cold process "
-        "may still read the shared prefix.",
-        parameters={"sessions": SESSIONS, "mentions": MENTIONS, "idle": 1800},
-        seeds=[SEED],
+        + ", ".join(f"{name} {part:.0%}" for name, part in lost["5m"].items())
+        + f". With one-hour entries and a process ended after {idle / 60:g} idle minutes "
+        + (f"it is up to {hour:.0%}" if hour else "that does not happen")
+        + (", and a cold process may still read the shared prefix." if shared else "."),
+        parameters={"sessions": sessions, "mentions": mentions, "idle": idle},
+        seeds=[seed],
         height=320,
     )
 
@@ -188,7 +192,7 @@ def _draw_fates(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     canvas.legend(handles=keys, loc="outside lower center", ncols=2)
 
 
-def placements_figure(table: pd.DataFrame) -> Drawing:
+def placements_figure(table: pd.DataFrame, *, sessions: int, mentions: int, idle: float, seed: int) -> Drawing:
     """`60-placements`: every placement of markers, found by search, and where the usual ones stand among them."""
     data = table[["law", "provider", "markers", "cost", "read"]].rename(columns={"provider": "placement"})
     best = data.groupby("law", sort=False).first().reindex(_laws(data))
@@ -203,8 +207,8 @@ def placements_figure(table: pd.DataFrame) -> Drawing:
         f"Cheapest: {said}."
         + " The odd pair writes at the five-minute price, and the next request's one-hour marker prolongs what was "
         "written, free of charge by the provider's billing rule." * bool(free),
-        parameters={"sessions": SESSIONS, "mentions": MENTIONS},
-        seeds=[SEED],
+        parameters={"sessions": sessions, "mentions": mentions, "idle": idle},
+        seeds=[seed],
         height=350,
     )
 
@@ -238,7 +242,9 @@ def _draw_placements(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     canvas.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
-def month_figure(table: pd.DataFrame, law_name: str, model: str, seeds: Sequence[int] = (MONTH_SEED,)) -> Drawing:
+def month_figure(
+    table: pd.DataFrame, law_name: str, model: str, idle: float = IDLE, seeds: Sequence[int] = (MONTH_SEED,)
+) -> Drawing:
     """`60-month`: a month of a channel in money, by strategy and way to cache; a log of one's own has no seeds."""
     data = table[["strategy", "provider", "turns", "usd", "usd_off", "first_token"]]
     least, most = (data.loc[pick(data["usd"])] for pick in (pd.Series.idxmin, pd.Series.idxmax))
@@ -250,7 +256,7 @@ def month_figure(table: pd.DataFrame, law_name: str, model: str, seeds: Sequence
         caption=f"A month of a channel ({law_name}, {int(data['turns'].iloc[0]):,} mentions) on {model}: from "
         f"${least['usd']:,.2f} ({least['strategy']}, {least['provider']}) to ${most['usd']:,.2f} ({most['strategy']}, "
         f"{most['provider']}); bars without fill are the same without caching. Prices: {stamp()}.",
-        parameters={"law": law_name, "model": model},
+        parameters={"law": law_name, "model": model, "idle": idle},
         seeds=list(seeds),
         height=360,
     )
