@@ -13,7 +13,7 @@ PUBLISHED_LIMITS = (12.0, 600.0, 30.0)
 ROWS = ("few rows", "some rows", "12 rows", "many rows", "all rows")  # the looks of row limits, ascending
 
 
-def limits_figure(table: pd.DataFrame, samples: int = 1) -> Drawing:
+def limits_figure(table: pd.DataFrame, samples: int = 1, strategy: str = "watermark") -> Drawing:
     """`45-limits`: all input against rows never shown and characters never delivered, from `studies.limits`."""
     data = table[["rows", "body", "fetch", "total", "unshown", "lost_chars", "front_rows", "front_chars"]].copy()
     data["published"] = [tuple(row) == PUBLISHED_LIMITS for row in data[["rows", "body", "fetch"]].to_numpy()]
@@ -27,11 +27,11 @@ def limits_figure(table: pd.DataFrame, samples: int = 1) -> Drawing:
         data=data,
         alt=f"Two clouds of {len(data)} settings with their lower left edges: tokens against rows never shown, and "
         "against characters never delivered; the published setting is marked.",
-        caption=f"{len(data)} settings of row limit, body limit and rows fetched (watermark, {samples} "
+        caption=f"{len(data)} settings of row limit, body limit and rows fetched ({strategy}, {samples} "
         f"channel{'s' if samples > 1 else ''}), with the front of each panel. The published 12 / 600 / 30 takes "
         f"{ours['total']:,} tokens; losing no more characters takes at least {alike:,}. To show every row as well "
         f"costs {every_row / ours['total'] - 1:+.1%}, to deliver every character {whole / ours['total'] - 1:+.1%}.",
-        parameters={"samples": samples},
+        parameters={"strategy": strategy, "samples": samples},
         seeds=SEEDS if samples == 1 else list(range(samples)),
         height=360,
     )
@@ -68,7 +68,7 @@ def _draw_limits(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
         name_axes(axes, ("all input", "tokens over the run"), (name, unit))
 
 
-def paging_figure(table: pd.DataFrame, page: int, samples: int = 1) -> Drawing:
+def paging_figure(table: pd.DataFrame, page: int, samples: int = 1, strategy: str = "watermark") -> Drawing:
     """`45-paging`: what it costs to read back what a block left out, from `studies.paging`."""
     table = table.assign(name=["no limit" if np.isnan(rows) else f"{rows:.0f} rows" for rows in table["rows"]])
     names = list(dict.fromkeys(table["name"]))
@@ -86,10 +86,10 @@ def paging_figure(table: pd.DataFrame, page: int, samples: int = 1) -> Drawing:
         data=data,
         alt=f"All input rises with the rate at which the agent reads back, steepest with {least}.",
         caption=f"The agent asks channel_history (pages of {page} rows) for a share of what its blocks left out or "
-        f"cut, over {samples} channels; calls, results and the extra requests are priced in. A limit of {least} costs "
-        f"more than {most} without reading back {said}; reading back everything takes "
+        f"cut, over {samples} channels ({strategy}); calls, results and the extra requests are priced in. A limit of "
+        f"{least} costs more than {most} without reading back {said}; reading back everything takes "
         f"{data[f'{least} total'].iloc[-1]:,} tokens with {least} and {data[f'{most} total'].iloc[-1]:,} with {most}.",
-        parameters={"page": page, "samples": samples},
+        parameters={"page": page, "strategy": strategy, "samples": samples},
         seeds=SEEDS if samples == 1 else list(range(samples)),
         height=340,
     )

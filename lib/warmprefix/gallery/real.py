@@ -1,5 +1,6 @@
 """The figures of real channels: what becomes of their rows, and how near the burst laws come to them."""
 
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
+from warmprefix.delivery import Limits
 from warmprefix.figures import Drawing, Style
 
 _PARTS = {"shown": "watermark", "limit": "limit", "cursor": "unstable"}
@@ -17,7 +19,7 @@ _SAID = {
 }
 
 
-def lost_rows_figure(data: pd.DataFrame) -> Drawing:
+def lost_rows_figure(data: pd.DataFrame, limits: Limits) -> Drawing:
     """`65-lost-rows`: the rows before the last mention of each case, from the table of `cases.side_by_side`."""
     worst = data.assign(share=(data["limit"] + data["cursor"]) / data["rows"]).sort_values("share").iloc[-1]
     return Drawing(
@@ -28,8 +30,9 @@ def lost_rows_figure(data: pd.DataFrame) -> Drawing:
         caption="What becomes of the rows before the last mention under the watermark. The limit alone loses "
         f"{data['limit'].sum() / data['rows'].sum():.0%} of them over all channels; the published faithful cursor "
         f"hides {data['cursor'].sum() / data['rows'].sum():.0%} more, and in {worst['case']} the two together "
-        f"{worst['share']:.0%}. The strict cursor hides none.",
-        parameters={},
+        f"{worst['share']:.0%}. The strict cursor hides none. What is missing to 100 % are messages of mentions, sent "
+        "in full in their own turns, that no later block repeats.",
+        parameters={"limits": asdict(limits)},
         seeds=[],
         height=120 + 26 * len(data),
     )
