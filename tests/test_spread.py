@@ -6,6 +6,7 @@ import pytest
 
 from warmprefix import calibrate, claims, gallery, spread, vocabularies
 from warmprefix.errors import InputError
+from warmprefix.figures import svg
 from warmprefix.request import Blocks
 from warmprefix.simulate import simulate
 from warmprefix.strategies import STRATEGIES
@@ -56,6 +57,14 @@ def test_one_length_at_a_time() -> None:
     assert longer.loc["row", "ratio"] > same["ratio"].iloc[0] > longer.loc["brief", "ratio"]
     with pytest.raises(InputError, match="reply, row, brief"):
         spread.scaled("mood", 1.0, 1)
+
+
+def test_the_figure_of_one_length_has_one_panel() -> None:
+    table = sweep(spread.scaled, grid(seed=[3], what=("row",), factor=(1.0, 4.0)))
+    figure = gallery.spread.sensitivity_figure(table)
+    assert svg(figure).startswith("<?xml")
+    least, most = table["ratio"]
+    assert f"rows {least:.2f} to {most:.2f}." in figure.alt and "replies" not in figure.alt
 
 
 def test_the_closed_form_is_the_sum_of_its_turns() -> None:

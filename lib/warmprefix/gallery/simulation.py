@@ -24,6 +24,11 @@ from warmprefix.strategies import PUBLISHED, STRATEGIES
 from warmprefix.watermark import FAITHFUL
 
 SEEDS = [calibrate.SEED]
+# The ids of claims stand at the figures' bars; whoever sees the picture alone has to know what they mean.
+IDS = (
+    "New: what no cache holds of a warm turn (excess: the window's over the watermark's); share: the cached share of "
+    f"all input; total: all input; evict15: the same with an eviction before mention {claims.EVICTED}"
+)
 
 
 def runs(sample: Sample, blocks: Blocks) -> dict[str, pd.DataFrame]:
@@ -57,7 +62,8 @@ def claims_figure(
         caption="The predicted figures that are neither 0 nor 1, as multiples of the published ones: 5-95 % band and "
         f"median over {len(spread)} channels that meet the same inputs, and the calibrated channel, which is at most "
         f"{widest:.0%} off. "
-        f"{inside} of {len(data)} bands contain the published value as it stands, {within} more within its rounding.",
+        f"{inside} of {len(data)} bands contain the published value as it stands, {within} more within its rounding. "
+        f"{IDS}.",
         parameters={"channels": len(spread)},
         seeds=SEEDS,
         height=340,

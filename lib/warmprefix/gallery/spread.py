@@ -8,6 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from warmprefix import spread
 from warmprefix.figures import Drawing, Style, label_ends, name_axes
+from warmprefix.gallery.simulation import IDS
 from warmprefix.spread import PUBLISHED_LAW
 from warmprefix.studies import STABLE
 
@@ -27,7 +28,8 @@ def spread_figure(placed: pd.DataFrame, channels: int) -> Drawing:
         alt=f"Bands of {data['figure'].nunique()} figures as multiples of the published ones, one for each of "
         f"{len(laws)} laws of bursts.",
         caption=f"Each published figure and what {channels} channels a law give for it, as multiples: median and "
-        f"10-90 %. Of {data['figure'].nunique()} figures the band holds {said}.",
+        f"10-90 %. Of {data['figure'].nunique()} figures the band holds {said}. "
+        f"{IDS}; unshown: rows that no turn shows.",
         parameters={"channels": channels, "laws": laws},
         seeds=list(range(channels)),
         height=150 + 34 * data["figure"].nunique() + 20 * len(laws),
@@ -75,13 +77,16 @@ def sensitivity_figure(table: pd.DataFrame) -> Drawing:
     middle = data.set_index(["what", "factor"])["ratio p50"]
     reach = {what: (middle[what].min(), middle[what].max()) for what in data["what"].unique()}
     widest = max(reach, key=lambda what: reach[what][1] - reach[what][0])
+    said = "; ".join(
+        f"{LENGTHS[str(what)]} {of.iloc[0]:.2f} to {of.iloc[-1]:.2f}"
+        for what, of in middle.sort_index().groupby(level="what", sort=False)
+    )
     shares = data["share p50"]
     return Drawing(
         "97-sensitivity",
         _draw_sensitivity,
         data=data,
-        alt="Three panels: the ratio of window to watermark falls with longer replies and a longer brief, and rises "
-        "with longer rows.",
+        alt=f"A panel a length, the ratio of window to watermark from the least to the greatest multiple: {said}.",
         caption="How much more the window sends in all, as one length is varied and the others stay; median and "
         f"10-90 % over {table['seed'].nunique()} channels. It depends most on the {widest}: {reach[widest][0]:.2f} to "
         f"{reach[widest][1]:.2f}. The watermark's cached share stays between {shares.min():.3f} and "
@@ -98,7 +103,7 @@ LENGTHS = {"reply": "replies", "row": "rows", "brief": "the brief"}
 def _draw_sensitivity(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
     whats = list(dict.fromkeys(data["what"]))
     low, high = min(1.0, float(data["ratio p10"].min())), float(data["ratio p90"].max())
-    for axes, what in zip(canvas.subplots(1, len(whats), sharey=True), whats, strict=True):
+    for axes, what in zip(canvas.subplots(1, len(whats), sharey=True, squeeze=False)[0], whats, strict=True):
         of = data[data["what"] == what]
         _band(axes, of["factor"], of["ratio p10"], of["ratio p90"], look, "watermark")
         axes.plot(of["factor"], of["ratio p50"], **look.line("watermark"))
