@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from warmprefix.figures import Drawing, Style, svg
-from warmprefix.gallery.harness import threshold_figure, throughput_figure
+from warmprefix.gallery.harness import bound_figure, threshold_figure, throughput_figure
 from warmprefix.gallery.tools import break_even_figure
-from warmprefix.harness.subagents import throughput
+from warmprefix.harness.subagents import by_bound, throughput
 
 BILLS = [0.90, 0.74, 0.70, 0.71, 0.78, 0.98, 1.42]
 THRESHOLDS = [0, 2_500, 5_000, 10_000, 20_000, 40_000, None]
@@ -66,3 +66,10 @@ def test_the_markers_at_the_ends_are_whole() -> None:
             for line in axes.lines:
                 places = np.asarray(line.get_xdata(), float)
                 assert low < places.min() and places.max() < high
+
+
+def test_a_caption_names_what_its_numbers_hang_on() -> None:
+    said = throughput_figure(throughput([50_000], [300_000], own=3_000)).caption
+    assert "the 3,000 tokens of each request's own do" in said and "it is 100, without 5.7" in said
+    drawn_kinds = {"steady": by_bound([0.0, 2.0], np.random.default_rng(7), draws=2)}
+    assert bound_figure(drawn_kinds, 7).seeds == [7]

@@ -13,7 +13,7 @@ from warmprefix.harness.subagents import FIRST, TOGETHER, UNCACHED
 from warmprefix.harness.thresholds import STEADY, first_ahead
 
 END_MARKERS = {(marking.SINGLE, RAW): "window", (marking.SINGLE, RUNS): "deferred", (marking.PAIR, RAW): "watermark"}
-END_CALLED = {"window": "single, raw", "deferred": "single, runs", "watermark": "pair, both"}
+END_CALLED = {"window": f"single, {RAW}", "deferred": f"single, {RUNS}", "watermark": "pair, either way"}
 MARKERS = {marking.NONE: "other", CONSTANT: "prefix", marking.SINGLE: "window", marking.PAIR: "watermark"}
 WAYS = {TOGETHER: "window", UNCACHED: "other", FIRST: "watermark"}
 LIFETIMES = {marking.SHORT: ("window", "5 minutes"), marking.LONG: ("watermark", "1 hour")}
@@ -150,21 +150,22 @@ def threshold_figure(table: pd.DataFrame, provider: str) -> Drawing:
     return Drawing(
         "85-threshold",
         _draw_threshold,
-        data=table.assign(threshold=[_threshold(value) for value in table["threshold"]]),
+        data=table.assign(threshold=[threshold_name(value) for value in table["threshold"]]),
         alt=f"Cost by threshold: {steady['usd']:.2f} USD cutting at every turn, {best['usd']:.2f} at "
-        f"{_threshold(best.name)}, {never['usd']:.2f} never cutting. Beside it input and fresh tokens.",
+        f"{threshold_name(best.name)}, {never['usd']:.2f} never cutting. Beside it input and fresh tokens.",
         caption=f"One run under {provider} by how many tokens must come back before old tool output is cut. Steady "
-        f"small cuts ({steady['cuts']:.0f}) cost ${steady['usd']:.2f}; the cheapest threshold, {_threshold(best.name)} "
-        f"({best['cuts']:.0f} cuts), ${best['usd']:.2f}; never ${never['usd']:.2f}. In tokens, steady against "
-        f"cheapest: {steady['input']:,.0f} against {best['input']:,.0f} sent, {steady['fresh']:,.0f} against "
-        f"{best['fresh']:,.0f} of them fresh.",
+        f"small cuts ({steady['cuts']:.0f}) cost ${steady['usd']:.2f}; the cheapest threshold, "
+        f"{threshold_name(best.name)} ({best['cuts']:.0f} cuts), ${best['usd']:.2f}; never ${never['usd']:.2f}. In "
+        f"tokens, steady against cheapest: {steady['input']:,.0f} against {best['input']:,.0f} sent, "
+        f"{steady['fresh']:,.0f} against {best['fresh']:,.0f} of them fresh.",
         parameters={"provider": provider},
         seeds=[],
         height=320,
     )
 
 
-def _threshold(value: int | None) -> str:
+def threshold_name(value: int | None) -> str:
+    """What a threshold is called in a figure: its tokens, every turn or never."""
     if value is None:
         return "never"
     return "every turn" if value == STEADY else f"{value:,}"
@@ -282,7 +283,7 @@ def _draw_fan_out(canvas: Canvas, data: pd.DataFrame, look: Style) -> None:
         label_ends(axes, ends, look, {look_of: way for way, look_of in WAYS.items()})
 
 
-def bound_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
+def bound_figure(tables: Mapping[str, pd.DataFrame], seed: int) -> Drawing:
     """`90-bound`: cost and delay by the bound on the wait, a table of `by_bound` for each kind of first child."""
     data = pd.concat([table.assign(kind=kind) for kind, table in tables.items()], ignore_index=True)
     last = data.groupby("kind", sort=False).tail(1).set_index("kind")
@@ -300,7 +301,7 @@ def bound_figure(tables: Mapping[str, pd.DataFrame]) -> Drawing:
         caption=f"Patience: each point is a bound on the wait for the first child. {told}. A child was sent "
         f"{max(over, 0.0):g} s after its bound at most.",
         parameters={},
-        seeds=[],
+        seeds=[seed],
         height=320,
     )
 
@@ -336,8 +337,8 @@ def throughput_figure(data: pd.DataFrame) -> Drawing:
         alt=f"Requests a minute by prefix: {last['warm']:.0f} with hits and {last['cold']:.1f} without at "
         f"{last['prefix']:,.0f} tokens.",
         caption=f"Requests a minute that a limit of {last['limit']:,.0f} input tokens a minute lets through. Cached "
-        f"reads do not count: with hits on a prefix of {last['prefix']:,.0f} tokens it is {last['warm']:.0f}, without "
-        f"{last['cold']:.1f}.",
+        f"reads do not count, the {last['own']:,.0f} tokens of each request's own do: with hits on a prefix of "
+        f"{last['prefix']:,.0f} tokens it is {last['warm']:.0f}, without {last['cold']:.1f}.",
         parameters={},
         seeds=[],
         height=290,

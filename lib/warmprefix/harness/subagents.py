@@ -133,6 +133,7 @@ def throughput(prefixes: Sequence[int], limits: Sequence[int], own: int = 2_000)
         {
             "prefix": prefix,
             "limit": limit,
+            "own": own,
             "cold": requests_per_minute(limit, Usage(uncached=prefix + own)),
             "warm": requests_per_minute(limit, Usage(uncached=own, cache_read=prefix)),
         }
