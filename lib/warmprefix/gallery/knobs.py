@@ -86,9 +86,10 @@ def paging_figure(table: pd.DataFrame, page: int, samples: int = 1, strategy: st
         data=data,
         alt=f"All input rises with the rate at which the agent reads back, steepest with {least}.",
         caption=f"The agent asks channel_history (pages of {page} rows) for a share of what its blocks left out or "
-        f"cut, over {samples} channels ({strategy}); calls, results and the extra requests are priced in. A limit of "
-        f"{least} costs more than {most} without reading back {said}; reading back everything takes "
-        f"{data[f'{least} total'].iloc[-1]:,} tokens with {least} and {data[f'{most} total'].iloc[-1]:,} with {most}.",
+        f"cut, over {samples} channel{'s' if samples > 1 else ''} ({strategy}); calls, results and the extra requests "
+        f"are priced in. A limit of {least} costs more than {most} without reading back {said}; reading back all "
+        f"takes {data[f'{least} total'].iloc[-1]:,} tokens with {least} and {data[f'{most} total'].iloc[-1]:,} with "
+        f"{most}.",
         parameters={"page": page, "strategy": strategy, "samples": samples},
         seeds=SEEDS if samples == 1 else list(range(samples)),
         height=340,
