@@ -51,6 +51,33 @@ def test_a_full_device_names_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert os.listdir(tmp_path) == []
 
 
+def test_what_is_no_file_is_neither_replaced_nor_written_to(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is no file") as caught:
+        atomic.write_bytes(tmp_path / "pipe", b"x")
+    assert caught.value.filename == str(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo() and os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_link_stays_and_leads_to_the_new_file(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "link").symlink_to("kept/file")
+    for text in ("first", "second"):
+        atomic.write_text(tmp_path / "link", text)
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "kept" / "file").read_text() == text
+    assert os.listdir(tmp_path / "kept") == ["file"]
+
+
+def test_a_folder_that_takes_no_file_is_told_by_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, **_: bool) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "touch", refused)
+    with pytest.raises(PermissionError) as caught:
+        atomic.write_bytes(tmp_path / "written", b"x")
+    assert caught.value.filename == str(tmp_path / "written")
+
+
 def test_the_file_gets_the_usual_mode(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.touch()

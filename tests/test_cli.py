@@ -205,6 +205,18 @@ def test_a_full_device_is_one_line(unbuffered: str) -> None:
     assert done.stderr.startswith("warmprefix: standard output: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [["generate", "--out", "taken"], ["results", ".", "--csv", "taken/runs.csv"]])
+def test_a_place_that_cannot_be_written_to_is_one_line_with_a_remedy(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taken").touch()
+    assert cli.main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1
+    assert printed.err.startswith("warmprefix: taken: ") and "; check the path" in printed.err
+
+
 def test_generate_writes_the_committed_channel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = said(capsys, "generate", "--out", str(tmp_path))
     assert written["seed"] == calibrate.SEED

@@ -1,9 +1,10 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -11,22 +12,27 @@ from pathlib import Path
 def replacing(path: str | Path) -> Iterator[Path]:
     """A new empty file beside `path` that takes its place when the block ends well and is removed when it does not.
 
-    Missing folders are made. Whoever reads `path` finds the old bytes or the new ones, never a part.
+    Missing folders are made; a link stays, and what it leads to is replaced. Whoever reads `path` finds the old bytes
+    or the new ones, never a part. Raises `OSError` that names `path`, also where it is a folder or a device.
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    asked, target = Path(path), Path(os.path.realpath(path))
+    if asked.exists() and not asked.is_file():
+        raise OSError(errno.EINVAL, "is no file", str(asked))
+    asked.parent.mkdir(parents=True, exist_ok=True)
     # Not `tempfile`: its files are private (mode 0600), and the replaced file should get the user's usual mode.
     draft = target.with_name(f".{uuid.uuid4().hex}.tmp")
-    draft.touch(exist_ok=False)
     try:
+        draft.touch(exist_ok=False)
         yield draft
         with open(draft, "rb+") as stream:
             os.fsync(stream.fileno())
         os.replace(draft, target)
     except BaseException as error:
-        draft.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # a full device does not say whose bytes it refused
-            error.filename = str(target)
+        with suppress(OSError):
+            draft.unlink()
+        # A full device does not say whose bytes it refused, and nobody knows the draft.
+        if isinstance(error, OSError) and str(error.filename) in ("None", str(draft)):
+            error.filename = str(asked)
         raise
 
 

@@ -15,7 +15,7 @@ import warmprefix
 from warmprefix import batch, calibrate, claims, cli_charge, cli_tools, gallery
 from warmprefix.atomic import write_text
 from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
-from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, Parser, print_json, print_table
+from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, Parser, denied, print_json, print_table
 from warmprefix.errors import InputError
 from warmprefix.figures import save
 from warmprefix.request import Blocks
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None:
             _close_output()
-        print(f"warmprefix: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
+        print(f"warmprefix: {denied(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("warmprefix: interrupted", file=sys.stderr)

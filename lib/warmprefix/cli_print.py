@@ -21,6 +21,12 @@ class Parser(argparse.ArgumentParser):
         raise InputError("", self.prog.removeprefix("warmprefix").strip(), message, f"see `{self.prog} --help`")
 
 
+def denied(error: OSError) -> InputError:
+    """What the operating system refuses, said as bad input is."""
+    remedy = "check the path, its permissions and the space left there"
+    return InputError(error.filename or "standard output", "", error.strerror or str(error), remedy)
+
+
 def print_json(value: Any) -> int:
     """Print a value as JSON; returns the exit code for fine."""
     print(json.dumps(value, ensure_ascii=False, indent=1, default=lambda number: number.item()))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmprefix import __version__
-from warmprefix.cli_print import BAD_INPUT, FINE, Parser
+from warmprefix.cli_print import BAD_INPUT, FINE, Parser, denied
 from warmprefix.errors import InputError
 from warmprefix.tools.arguments import broken, misfit, settled
 from warmprefix.tools.catalogue import Tool, compact, own_catalogue, qualified, read
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"warmprefix: the package {error.name} is missing; pip install 'warmprefix[mcp]'", file=sys.stderr)
         return BAD_INPUT
     except OSError as error:
-        print(f"warmprefix: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        print(f"warmprefix: {denied(error)}", file=sys.stderr)
         return BAD_INPUT
     anyio.run(serve, server)
     return FINE
