@@ -205,6 +205,13 @@ def test_a_full_device_is_one_line(unbuffered: str) -> None:
     assert done.stderr.startswith("warmprefix: standard output: ") and done.stderr.count("\n") == 1
 
 
+def test_a_terminal_that_lacks_a_letter_gets_its_number() -> None:
+    command = [sys.executable, "-m", "warmprefix", "charge", "--help"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert r"cache_read=0.3,\u2026" in done.stdout and done.stderr == ""
+
+
 @pytest.mark.parametrize("arguments", [["generate", "--out", "taken"], ["results", ".", "--csv", "taken/runs.csv"]])
 def test_a_place_that_cannot_be_written_to_is_one_line_with_a_remedy(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """The command line: one verb a job, a table for people or `--json` for machines, errors in one line."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ from warmprefix.tokens import Tokenizer
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code: 0 fine, 1 findings or failed runs, 2 bad input, 3 not evaluated."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # or what a terminal has no letter for would be a traceback
     try:
         options = _parser().parse_args(arguments)
         code = int(options.do(options))
