@@ -1,5 +1,6 @@
 """The strict runner: what it refuses, what it writes, how it resumes, and that it leaves no process behind."""
 
+import errno
 import json
 import os
 import pickle
@@ -52,6 +53,7 @@ def test_parameters_are_typed_literals_with_comments(tmp_path: Path) -> None:
         ("limit: int = True", "True is not `int`"),
         ("limit: int", "not a typed literal"),
         ("limit: int = ", "line 1: invalid syntax"),
+        ("names: set[str] = {[]}", "line 1: unhashable type"),
     ],
 )
 def test_a_cell_that_is_no_list_of_typed_literals_is_refused(tmp_path: Path, declared: str, problem: str) -> None:
@@ -77,6 +79,12 @@ def test_text_from_a_command_line_gets_the_declared_type(tmp_path: Path, text: s
     path = write(tmp_path, "10_a", DECLARED, USED)
     (got,) = checked(path, parameters(path), {}, [text]).values()
     assert (got, type(got)) == (value, type(value))
+
+
+def test_text_that_is_nested_beyond_all_bounds_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "10_a", DECLARED, USED)
+    with pytest.raises(InputError, match=r"is not `int \| None`"):
+        checked(path, parameters(path), {}, ["limit=" + "-" * 3_000 + "1"])
 
 
 def test_text_parameters_stay_text(tmp_path: Path) -> None:
@@ -133,10 +141,23 @@ def test_sets_and_grids(tmp_path: Path) -> None:
     (tmp_path / "grid.yaml").write_text("limit: 3")
     with pytest.raises(InputError, match="parameter limit: not a list of values"):
         batch.load_grid(tmp_path / "grid.yaml")
-    for broken in ("limit: [3", "- limit", "limit: [3]\nlimit: [4]"):
+    for broken in (
+        "limit: [3",
+        "- limit",
+        "limit: [3]\nlimit: [4]",
+        "limit: [2026-13-45]",  # no day of any calendar
+        "limit: [!!int x]",
+        "limit: [!!bool x]",
+        "limit: [!!timestamp x]",
+        "limit: " + "[" * 3_000,
+        "!!map limit",
+    ):
         (tmp_path / "grid.yaml").write_text(broken)
         with pytest.raises(InputError, match=r"grid\.yaml: not "):
             batch.load_grid(tmp_path / "grid.yaml")
+    (tmp_path / "grid.yaml").write_text("limit: [3]\nside: [a]\nlimit: [4]\n")
+    with pytest.raises(InputError, match=r"limit stands there twice .* line 3,"):
+        batch.load_grid(tmp_path / "grid.yaml")
 
 
 class _Planned(batch.Executor):
@@ -159,6 +180,28 @@ def test_what_cannot_hold_the_runs_is_refused_before_any(tmp_path: Path) -> None
         with pytest.raises(InputError, match=rf"{out}: .*; name a folder that can be written to"):
             batch.run(["10"], out=tmp_path / out, folder=tmp_path, executor=_Planned())
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_folder_that_takes_no_file_is_refused_unless_all_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: Any) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    write(tmp_path, "10_a", DECLARED, USED)
+    monkeypatch.setattr(batch.tempfile, "TemporaryFile", refused)
+    with pytest.raises(InputError, match="out: Permission denied; name a folder that can be written to"):
+        plan(tmp_path)
+    monkeypatch.undo()
+    (planned,) = plan(tmp_path)
+    Path(planned.path).touch()
+    monkeypatch.setattr(batch.tempfile, "TemporaryFile", refused)
+    assert plan(tmp_path) == [planned]
+
+
+def test_a_text_that_no_path_can_be_names_no_file(tmp_path: Path) -> None:
+    write(tmp_path, "10_a", 'text: str = "a"', "print(text)")
+    assert len({plan(tmp_path, texts=[f"text={text}"])[0].path for text in ("(" * 300, "a\0b", "x" * 5_000)}) == 3
 
 
 def test_values_give_way_in_order(tmp_path: Path) -> None:

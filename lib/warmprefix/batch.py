@@ -117,9 +117,10 @@ class _Loader(yaml.SafeLoader):
     """YAML whose mappings name nothing twice: of two lists for one parameter the first would be lost unsaid."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [key.value for key, _ in node.value]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} stands there twice", node.start_mark)
+        keys = [key for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+        for i, key in enumerate(keys):
+            if any(key.value == before.value for before in keys[:i]):
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands there twice", key.start_mark)
         return super().construct_mapping(node, deep)
 
 
@@ -128,8 +129,8 @@ def _yaml(path: Path) -> Any:
         return yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise InputError(path, "", error.strerror or "cannot be read", "name a file that exists") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(path, "", f"not YAML: {error}", "check its indentation") from None
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:  # dates, tags, depth
+        raise InputError(path, "", f"not YAML: {error}", "check names, values and indentation") from None
 
 
 def _mapping(path: str | Path, value: Any, place: str) -> dict[str, Any]:
@@ -163,7 +164,10 @@ def run(
         raise InputError("", f"workers {workers}", "nobody would work", "ask for 1 or more")
     jobs = _plan(notebooks(names, folder), Path(out).resolve(), folder, set_name, values or {}, texts, grid or {})
     try:
+        done = all(Path(job.run.path).is_file() for job in jobs)
         Path(out).mkdir(parents=True, exist_ok=True)
+        if not done:
+            tempfile.TemporaryFile(dir=out).close()  # said now, and not after hours of work
     except OSError as error:
         raise InputError(out, "", error.strerror or "no folder", "name a folder that can be written to") from None
     if executor is not None:
@@ -171,7 +175,7 @@ def run(
     if scheduler:
         with Cluster(scheduler) as cluster:
             return _collect(jobs, cluster)
-    if not all(Path(job.run.path).is_file() for job in jobs):
+    if not done:
         kernels.papermill()  # once, before the threads want it
     with ThreadPoolExecutor(workers) as threads:
         return _collect(jobs, threads)
@@ -227,15 +231,18 @@ def _digest(path: Path, values: Mapping[str, Any], library: str) -> str:
     """
     said = [(cell.get("cell_type"), cell["source"], tags(cell)) for cell in cells(path)]
     read = [value for name, value in values.items() if name != WRITTEN and isinstance(value, str)]
-    named = [path.parent / value for value in read if value.strip("./") and "\0" not in value]
-    files = [_digest_of(each) for each in [*named, path.parent.parent / "data"] if len(str(each)) < 1000]
+    named = [path.parent / value for value in read if value.strip("./")]
+    files = [_digest_of(each) for each in [*named, path.parent.parent / "data"]]
     text = json.dumps([said, sorted((k, repr(v)) for k, v in values.items()), files, library], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _digest_of(path: Path) -> str:
     """The hash of a file, or of every file of a folder, by name and bytes; of nothing where there is none."""
-    found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path] if path.is_file() else []
+    if os.path.isdir(path):  # not `path.is_dir`, which raises for a text that no path can be
+        found = sorted(p for p in path.rglob("*") if p.is_file())
+    else:
+        found = [path] if os.path.isfile(path) else []
     total = hashlib.sha256()
     for each in found:
         if each.suffix != ".pyc":

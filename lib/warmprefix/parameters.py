@@ -73,7 +73,7 @@ def _declared(path: Path, source: str, read: set[str]) -> Iterator[Parameter]:
             if not isinstance(statement, ast.AnnAssign) or statement.value is None:
                 raise ValueError("not a typed literal")
             value = fit(ast.literal_eval(statement.value), statement.annotation)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(path, place, str(error), "write each line as `name: type = literal`") from None
         name, kind = ast.unparse(statement.target), ast.unparse(statement.annotation)
         yield Parameter(name, value, kind, comments.get(statement.end_lineno or 0, ""), name in read)
@@ -151,7 +151,7 @@ def read_text(text: str, kind: ast.expr) -> Any:
 def _readings(text: str) -> Iterator[Any]:
     if text.lower() in _WORDS:
         yield _WORDS[text.lower()]
-    with suppress(ValueError, SyntaxError, TypeError):
+    with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         yield ast.literal_eval(text)
     yield text
     yield [next(_readings(part.strip())) for part in text.split(",")]
