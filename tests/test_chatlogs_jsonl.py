@@ -72,6 +72,7 @@ def test_a_lone_surrogate_cannot_get_in(tmp_path):
         ({**GOOD, "created_at": float("nan")}, "line 2: field 'created_at' is no time before the year 3000: nan"),
         ({**GOOD, "created_at": "inf"}, "line 2: field 'created_at' is no time before the year 3000"),
         ({**GOOD, "created_at": 1_700_000_000_000}, "line 2: field 'created_at' is no time before the year 3000"),
+        ({**GOOD, "created_at": 10**400}, "line 2: field 'created_at' is no time before the year 3000: 1000"),
         ({**GOOD, "created_at": -1}, "line 2: field 'created_at' is no time before the year 3000"),
         ({**GOOD, "created_at": True}, "line 2: field 'created_at' is no time: True"),
         ('{"id": ' + "9" * 5000 + "}", "line 2: holds a number that is too long"),

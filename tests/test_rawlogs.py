@@ -229,6 +229,8 @@ def test_the_automatic_marker(tmp_path):
         (claude(part(2000), model="llama"), "does not tell the provider; name it with --provider"),
         ((60, claude(part(9)), {"provider": "acme"}), "field 'provider' is unknown: 'acme'; use one of anthropic"),
         ((60, claude(part(9)), {"ttft": "soon"}), "field 'ttft' is no number of seconds"),
+        ((60, claude(part(9)), {"ttft": 10**400}), "field 'ttft' is no number of seconds: 1000"),
+        ((10**400, claude(part(9))), "field 'ts' is no time before the year 3000: 1000"),
         (("soon", claude(part(9))), "field 'ts' is no time"),
         (
             {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": 7}]},

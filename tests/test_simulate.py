@@ -229,6 +229,13 @@ def test_a_limit_of_nothing_shows_nothing_and_marks_nothing(blocks, limits):
     assert forever_unshown(CHANNEL, ASKING, steps) == [i for i in range(31) if i not in ASKING]
 
 
+@pytest.mark.parametrize("name", ["window", "watermark"])
+def test_limits_beyond_every_channel_are_none(blocks, name):
+    free = shown(run(blocks, name, limits=Limits(rows=None, fetch=None)))
+    assert shown(run(blocks, name, limits=Limits(rows=10**20, fetch=10**20))) == free
+    assert shown(run(blocks, name, limits=Limits(rows=10**20, fetch=None))) == free
+
+
 def test_the_default_setting_has_the_published_sizes(blocks):
     (step,) = simulate(CHANNEL, (0,), STRATEGIES["watermark"], blocks)
     prefix = [block.tokens for block in step.request.blocks if block.tier != "messages"]

@@ -181,9 +181,9 @@ def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy,
         first = bisect_right(view.rows, mark.position, key=lambda row: row.position)
     elif mark is not None:
         first = bisect_right(view.newest, mark.last_at)
-    enough = limits.fetch
+    enough = here + 1 if limits.fetch is None else min(limits.fetch, here + 1)
     if mark is None and limits.rows is not None:
-        enough = min(limits.rows + 1, enough or limits.rows + 1)
+        enough = min(enough, limits.rows + 1)
     back = (view.rows[i] for i in range(here, min(first, here) - 1, -1))
     there = (row for row in back if row is addressed or not _gone(row, at))
     return list(islice(there, enough))[::-1]

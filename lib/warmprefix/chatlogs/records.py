@@ -1,6 +1,5 @@
 """The fields of one record of an export, where every fault names file, record and field; and rows on their way out."""
 
-import math
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -128,7 +127,7 @@ def kind_of(value: object) -> str:
 
 def shown(value: object) -> str:
     """A value as an error quotes it: short and in one line."""
-    text = repr(value) if not isinstance(value, int | float) or math.isfinite(value) else str(value)
+    text = repr(value)
     return text if len(text) <= 40 else text[:39] + "…"
 
 

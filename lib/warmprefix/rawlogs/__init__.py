@@ -1,7 +1,6 @@
 """Raw request logs: what a provider's cache would read and write for each request of a log."""
 
 import json
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,7 @@ from warmprefix.caches.entries import Refused
 from warmprefix.caches.facts import fact, plain
 from warmprefix.caches.openai import OpenAI
 from warmprefix.caches.openai_breakpoints import OpenAIBreakpoints
-from warmprefix.chatlogs.records import Record, kind_of, shown
+from warmprefix.chatlogs.records import LATEST, Record, kind_of, shown
 from warmprefix.errors import InputError
 from warmprefix.rawlogs import anthropic, openai
 from warmprefix.rawlogs.blocks import BlockMaker
@@ -178,7 +177,7 @@ def _request(
     if not body.fields.keys() & {"messages", "input"}:
         raise body.fault("messages", "is missing", "is this a request to a chat, Messages or Responses interface?")
     ttft = record.fields.get("ttft")
-    if ttft is not None and (isinstance(ttft, bool) or not isinstance(ttft, int | float) or not 0 <= ttft < math.inf):
+    if ttft is not None and (isinstance(ttft, bool) or not isinstance(ttft, int | float) or not 0 <= ttft < LATEST):
         raise record.fault("ttft", f"is no number of seconds: {shown(ttft)}")
     model = body.text("model")
     name = provider or (record.text("provider").lower() if record.fields.get("provider") else _provider(body, model))
