@@ -95,9 +95,16 @@ def test_of_equal_runs_the_newest_counts(out: Path, tmp_path: Path) -> None:
 def test_what_is_no_run_is_left_out_or_named(out: Path, tmp_path: Path) -> None:
     write(tmp_path, "10_a", DECLARED)
     assert batch.results(tmp_path).empty
-    (tmp_path / "broken.ipynb").write_text("{")
-    with pytest.raises(InputError, match=r"broken\.ipynb: not a notebook"):
-        batch.results(tmp_path)
+    for text in (
+        "{",
+        '{"cells": []}',
+        '{"cells": [], "metadata": null}',
+        '{"cells": [], "metadata": {"warmprefix": {}}}',
+        '{"cells": ["x"], "metadata": {"warmprefix": {"notebook": "10_a", "parameters": {}}}}',
+    ):
+        (tmp_path / "broken.ipynb").write_text(text)
+        with pytest.raises(InputError, match=r"broken\.ipynb: not a notebook"):
+            batch.results(tmp_path)
     with pytest.raises(InputError, match="no such folder"):
         batch.results(tmp_path / "none")
 

@@ -107,11 +107,22 @@ def test_a_bad_catalogue_is_one_line(tmp_path: Path, text: str, capsys: pytest.C
 def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, kept = tmp_path / "file", tmp_path / ".records.json"
     file.touch()
-    assert str(file) in ended([file], capsys)
+    assert f"{file}: File exists; check the path" in ended([file], capsys)
     for text in ("[", "[]", '{"tickets": []}', '{"tickets": {"tickets-1": 1}}', "\xff"):
         kept.write_text(text, encoding="latin-1")
         assert f"{kept}: holds no records of tools" in ended([tmp_path], capsys)
     assert "required: folder" in ended([], capsys)
+
+
+def test_an_interrupt_ends_it_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(anyio, "run", interrupted)
+    assert main([str(tmp_path)]) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("package", ["anyio", "mcp_types", "mcp.server"])

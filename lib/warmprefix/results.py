@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,10 @@ def reported(path: str | Path) -> dict[str, Any]:
 
     Raises `InputError` where the file is no notebook.
     """
-    return _reported(_read(Path(path))) if Path(path).is_file() else {}
+    if not Path(path).is_file():
+        return {}
+    with _faults(path):
+        return _reported(_read(Path(path)))
 
 
 def results(out: str | Path) -> pd.DataFrame:
@@ -108,11 +112,12 @@ def results(out: str | Path) -> pd.DataFrame:
     paths = sorted(Path(out).glob("*.ipynb"), key=lambda path: (path.stat().st_mtime_ns, path.name))
     rows = {}
     for path in paths:
-        notebook = _read(path)
-        if KEY in notebook["metadata"]:
-            what = notebook["metadata"][KEY]
-            knobs = {name: value for name, value in what["parameters"].items() if name != WRITTEN}
-            rows[json.dumps([what["notebook"], knobs])] = what["notebook"], knobs, _row(path, notebook)
+        with _faults(path):
+            notebook = _read(path)
+            if KEY in notebook["metadata"]:
+                what = notebook["metadata"][KEY]
+                knobs = {name: value for name, value in what["parameters"].items() if name != WRITTEN}
+                rows[json.dumps([what["notebook"], knobs])] = what["notebook"], knobs, _row(path, notebook)
     ordered = sorted(rows.values(), key=lambda row: (row[0], [_order(value) for value in row[1].values()]))
     found = [row for _, _, row in ordered]
     names = dict.fromkeys(["notebook", "status", *(name for row in found for name in row)])
@@ -158,9 +163,15 @@ def _outputs(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        notebook["cells"], notebook["metadata"]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(path, "", "not a notebook", "take it out of the folder, or run it again") from None
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    notebook["cells"], notebook["metadata"]
     return notebook
+
+
+@contextmanager
+def _faults(path: str | Path) -> Iterator[None]:
+    """Whatever a file lacks of a notebook, said of the file."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(path, "", "not a notebook", "take it out of the folder, or run it again") from None

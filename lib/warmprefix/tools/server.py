@@ -6,6 +6,7 @@ they find their way with `search_tool_bm25`, which describes tools and loads non
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"warmprefix: {denied(error)}", file=sys.stderr)
         return BAD_INPUT
-    anyio.run(serve, server)
+    with suppress(KeyboardInterrupt):  # how a person ends it, a client hangs up
+        anyio.run(serve, server)
     return FINE
 
 
