@@ -370,14 +370,17 @@ def test_a_killed_or_interrupted_batch_leaves_no_kernel_and_resumes(tmp_path: Pa
     assert not list((tmp_path / "out").glob("*.failed.ipynb")), "what failed before is there whole now"
 
 
-def test_what_killed_batches_left_is_removed(tmp_path: Path) -> None:
+def test_what_killed_batches_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    left, ours, other = (tmp_path / f"wp-{who}-a" for who in (ended.pid, os.getpid(), "mine"))
-    for each in (left, ours, other):
+    left, ours, other = (tmp_path / f"{batch._scratch()}{who}-a" for who in (ended.pid, os.getpid(), "mine"))
+    with monkeypatch.context() as there:
+        there.setattr(batch.socket, "gethostname", lambda: "elsewhere")
+        elsewhere = tmp_path / f"{batch._scratch()}{ended.pid}-b"  # its process may be alive, on its own machine
+    for each in (left, ours, other, elsewhere):
         (each / "kernel").mkdir(parents=True)
     batch._tidy(tmp_path)
-    assert {*tmp_path.iterdir()} == {ours, other}
+    assert {*tmp_path.iterdir()} == {ours, other, elsewhere}
 
 
 def test_the_figures_of_a_turned_knob_go_beside_their_notebook(tmp_path: Path) -> None:

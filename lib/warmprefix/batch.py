@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,6 @@ __all__ = [
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 _INJECTED = "injected-parameters"
-_SCRATCH = "wp-"  # then the process that works there
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +285,9 @@ def _execute(job: _Job) -> Run:
     if target.is_file():
         return replace(job.run, status="cached")
     # A socket's path may have about 100 characters, and a cluster's temporary folders are deep.
-    folder = Path("/tmp" if len(tempfile.gettempdir()) > 70 else tempfile.gettempdir())
+    folder = Path("/tmp" if len(tempfile.gettempdir()) > 60 else tempfile.gettempdir())
     _tidy(folder)
-    scratch = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=folder))
+    scratch = Path(tempfile.mkdtemp(prefix=f"{_scratch()}{os.getpid()}-", dir=folder))
     try:
         error = kernels.execute(_prepared(job), job.source.parent, scratch)
         executed = scratch / "out.ipynb"
@@ -301,11 +301,16 @@ def _execute(job: _Job) -> Run:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def _scratch() -> str:
+    """How the names of scratch folders begin here: workers of several machines may share a temporary folder."""
+    return f"wp-{hashlib.sha256(socket.gethostname().encode()).hexdigest()[:6]}-"
+
+
 def _tidy(folder: Path) -> None:
-    """Remove what killed processes left in the folder: their names say whose they were."""
-    for left in folder.glob(f"{_SCRATCH}*-*"):
+    """Remove what killed processes of this machine left in the folder: their names say whose they were."""
+    for left in folder.glob(f"{_scratch()}*-*"):
         try:
-            os.kill(int(left.name.split("-")[1]), 0)
+            os.kill(int(left.name.split("-")[2]), 0)
         except ProcessLookupError:
             shutil.rmtree(left, ignore_errors=True)
         except (ValueError, OverflowError, OSError):
