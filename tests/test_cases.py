@@ -46,10 +46,30 @@ def test_an_absent_folder_holds_no_case(tmp_path: Path) -> None:
     assert cases.public(tmp_path / "nowhere") == []
 
 
-@pytest.mark.parametrize("text", ["", "[[case]]\n", "[[case]]\nsource = 'x'\nmentoin = 'y'\n", "not toml"])
+def test_one_text_stands_for_a_list_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "cases.toml"
+    path.write_text("[[case]]\nsource = 'x'\nmention = 'scout'\nmention_id = '501'\nagent = ['scout', 'bo']\n")
+    assert cases.listed(path) == [cases.Case("x", tmp_path / "x", None, None, ("scout",), ("501",), ("scout", "bo"))]
+
+
+NONE = [
+    "",
+    "[[case]]\n",
+    "[[case]]\nsource = 'x'\nmentoin = 'y'\n",
+    "not toml",
+    "case = []",
+    "case = 'x'",
+    "[case]\nsource = 'x'",
+    "[[case]]\nsource = 'x'\nmention = [5]",
+    "[[case]]\nsource = 'x'\nformat = ['irc']",
+    "# \ud800",
+]
+
+
+@pytest.mark.parametrize("text", NONE)
 def test_a_list_that_is_none_is_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "cases.toml"
-    path.write_text(text)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(InputError, match=r"cases\.toml"):
         cases.listed(path)
 

@@ -18,6 +18,8 @@ from warmprefix.request import Blocks
 from warmprefix.strategies import STRATEGIES
 from warmprefix.watermark import FAITHFUL, STRICT
 
+_SEVERAL = ("mention", "mention_id", "agent")
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -40,19 +42,28 @@ class Case:
 def listed(path: str | Path) -> list[Case]:
     """The cases of a TOML list: tables `[[case]]` with `source` beside the list and the options of `replay`.
 
-    Raises `InputError` where the list cannot be read.
+    What `replay` takes several times is a list of texts or one text. Raises `InputError` where the list cannot be read
+    or holds no case.
     """
     try:
         rows = tomllib.loads(Path(path).read_text(encoding="utf-8"))["case"]
-        return [_case(Path(path).parent, row) for row in rows]
+        found = [_case(Path(path).parent, row) for row in rows]
     except OSError as error:
         raise InputError(path, "", f"unreadable: {error.strerror}", "name a list of cases") from None
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(path, "", f"no list of cases: {error}", "write [[case]] tables with a source each") from None
+    if not found:
+        raise InputError(path, "", "holds no case", "write [[case]] tables with a source each")
+    return found
 
 
 def _case(folder: Path, row: dict[str, Any]) -> Case:
-    options: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
+    options: dict[str, Any] = {}
+    for name, value in row.items():
+        texts = value if name in _SEVERAL and isinstance(value, list) else [value]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"{name} is {value!r}, no text")
+        options[name] = tuple(texts) if name in _SEVERAL else value
     source = folder / options.pop("source")
     return Case(source.name, source, **options)
 
