@@ -232,6 +232,18 @@ def test_the_name_of_a_result_is_what_it_depends_on(tmp_path: Path) -> None:
     assert name() != before
 
 
+def test_another_log_in_a_list_of_logs_is_another_run(tmp_path: Path) -> None:
+    write(tmp_path, "10_a", "logs: str = 'list.toml'", "print(logs)")
+    (tmp_path / "list.toml").write_text("[[case]]\nsource = 'own.log'\n")
+    (tmp_path / "own.log").write_text("before")
+    (before,) = plan(tmp_path)
+    assert plan(tmp_path)[0].path == before.path
+    (tmp_path / "own.log").write_text("after")
+    assert plan(tmp_path)[0].path != before.path
+    (tmp_path / "list.toml").write_text("no list")
+    assert plan(tmp_path)[0].path != before.path
+
+
 def test_what_a_run_draws_does_not_make_it_another_run(tmp_path: Path) -> None:
     write(tmp_path, "10_a", "figures: str = 'drawn'", "print(figures)")
     (before,) = plan(tmp_path)

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from warmprefix import atomic, kernels
+from warmprefix import atomic, cases, kernels
 from warmprefix.errors import InputError
 from warmprefix.executors import Cluster
 from warmprefix.parameters import Parameter, cells, checked, parameters, suggestion, tags
@@ -231,10 +231,18 @@ def _digest(path: Path, values: Mapping[str, Any], library: str) -> str:
     """
     said = [(cell.get("cell_type"), cell["source"], tags(cell)) for cell in cells(path)]
     read = [value for name, value in values.items() if name != WRITTEN and isinstance(value, str)]
-    named = [path.parent / value for value in read if value.strip("./")]
+    named = [file for value in read if value.strip("./") for file in _named(path.parent / value)]
     files = [_digest_of(each) for each in [*named, path.parent.parent / "data"]]
     text = json.dumps([said, sorted((k, repr(v)) for k, v in values.items()), files, library], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _named(path: Path) -> list[Path]:
+    """The file or folder at a path and, where it is a list of logs, the logs."""
+    try:
+        return [path, *(case.source for case in cases.listed(path))] if path.suffix == ".toml" else [path]
+    except InputError:
+        return [path]  # the run says what is wrong with it
 
 
 def _digest_of(path: Path) -> str:
