@@ -16,7 +16,7 @@ import warmprefix
 from warmprefix import batch, calibrate, claims, cli_charge, cli_tools, gallery
 from warmprefix.atomic import write_text
 from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
-from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, Parser, denied, print_json, print_table
+from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, Parser, denied, path, print_json, print_table
 from warmprefix.errors import InputError
 from warmprefix.figures import save
 from warmprefix.request import Blocks
@@ -77,22 +77,24 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("notebooks", metavar="NOTEBOOK", nargs="*", help="30, 30_strategies or a path; all when absent")
     sub.add_argument("--set", default="", metavar="NAME", help="a set of notebooks/params.yaml")
     sub.add_argument("-p", dest="texts", metavar="NAME=VALUE", action="append", default=[], help="one parameter")
-    sub.add_argument("--grid", metavar="FILE", help="YAML: lists of values, every combination is run")
+    sub.add_argument("--grid", metavar="FILE", type=path, help="YAML: lists of values, every combination is run")
     sub.add_argument("--workers", metavar="N", type=int, default=1, help="how many at once, here")
     sub.add_argument("--scheduler", metavar="ADDRESS", default="", help="run on the workers of this Dask scheduler")
-    sub.add_argument("--out", metavar="DIR", default="build/notebooks", help="where the executed notebooks go")
+    sub.add_argument(
+        "--out", metavar="DIR", type=path, default="build/notebooks", help="where the executed notebooks go"
+    )
 
     sub = verb("results", show_results, "what the runs in a folder found, one row a run")
-    sub.add_argument("out", metavar="DIR", nargs="?", default="build/notebooks", help="where `run` wrote to")
-    sub.add_argument("--csv", metavar="FILE", help="write every column to FILE")
+    sub.add_argument("out", metavar="DIR", type=path, nargs="?", default="build/notebooks", help="where `run` wrote to")
+    sub.add_argument("--csv", metavar="FILE", type=path, help="write every column to FILE")
 
     sub = verb("figures", figures, "draw the figures of the gallery")
-    sub.add_argument("--out", metavar="DIR", default="figures", help="the folder to write to")
+    sub.add_argument("--out", metavar="DIR", type=path, default="figures", help="the folder to write to")
     sub.add_argument("--png", action="store_true", help="write PNGs at twice the size as well")
 
     sub = verb("generate", generate, "write a channel that meets the published inputs, and its replies")
     sub.add_argument("--seed", metavar="N", type=int, default=calibrate.SEED, help="the committed one when absent")
-    sub.add_argument("--out", metavar="DIR", required=True, help="the folder to write to")
+    sub.add_argument("--out", metavar="DIR", type=path, required=True, help="the folder to write to")
 
     cli_tools.add_verbs(verb)
     return parser

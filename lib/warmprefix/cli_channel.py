@@ -12,7 +12,7 @@ import pandas as pd
 from warmprefix import chatlogs
 from warmprefix.advice import Advice, Outcome, advise
 from warmprefix.channel import Channel, gaps, mentions
-from warmprefix.cli_print import FINE, finite, print_json, print_table
+from warmprefix.cli_print import FINE, finite, path, print_json, print_table
 from warmprefix.delivery import Limits
 from warmprefix.errors import InputError
 from warmprefix.figures import save
@@ -59,7 +59,7 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
     add("--price", metavar="TOKENS", type=_price, help="of a row paged back; what fetching it costs when absent")
     add("--session", metavar="N", type=int, default=30, help="mentions that a process answers before it is replaced")
     add("--seed", metavar="N", type=int, default=0, help="of the resampled channels")
-    add("--figure", metavar="DIR", default="build/advice", help="where the figure goes")
+    add("--figure", metavar="DIR", type=path, default="build/advice", help="where the figure goes")
 
 
 def _limit(text: str) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any
 from tabulate import tabulate
 
 from warmprefix.caches import Usage
+from warmprefix.cli_print import path
 from warmprefix.errors import InputError
 from warmprefix.prices import PRICE_DATE, Price, cost, stamp
 from warmprefix.rawlogs import PROVIDERS, Row, charge_rows, table
@@ -21,7 +22,7 @@ _PRICES = ("input", "cache_read", "cache_write_5m", "cache_write_1h")
 def add(verb: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the verb to the command line."""
     sub = verb("charge", charge, "what a provider's cache would read and write for raw requests")
-    sub.add_argument("log", metavar="LOG", help="JSON lines: request bodies, bare or with their times")
+    sub.add_argument("log", metavar="LOG", type=path, help="JSON lines: request bodies, bare or with their times")
     sub.add_argument("--provider", metavar="NAME", help=f"{', '.join(PROVIDERS)}; what the log says when absent")
     sub.add_argument(
         "--price",

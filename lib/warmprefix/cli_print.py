@@ -21,6 +21,13 @@ class Parser(argparse.ArgumentParser):
         raise InputError("", self.prog.removeprefix("warmprefix").strip(), message, f"see `{self.prog} --help`")
 
 
+def path(text: str) -> str:
+    """A path on the command line; an empty one, as an unset variable of the shell is, would be the folder we are in."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("names nothing")
+    return text
+
+
 def denied(error: OSError) -> InputError:
     """What the operating system refuses, said as bad input is."""
     remedy = "check the path, its permissions and the space left there"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from warmprefix.cli_print import FINE, print_json
+from warmprefix.cli_print import FINE, path, print_json
 from warmprefix.errors import InputError
 from warmprefix.tools.surface import SWITCH, deferral_wanted
 
@@ -24,7 +24,7 @@ _TOLD = 72  # characters of a description
 
 def add_verbs(verb: Callable[..., argparse.ArgumentParser]) -> None:
     """Add both verbs to a command line; `verb(name, do, help)` makes one and returns its parser."""
-    catalogue: dict[str, Any] = {"metavar": "CATALOGUE", "help": "a file with an answer to tools/list"}
+    catalogue: dict[str, Any] = {"metavar": "CATALOGUE", "type": path, "help": "a file with an answer to tools/list"}
     resident: dict[str, Any] = {"metavar": "NAME", "nargs": "+", "action": "extend"}
     sub = verb("tools", tools, "what a catalogue of tools costs in every request, whole and deferred")
     sub.add_argument("catalogue", **catalogue)
