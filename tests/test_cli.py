@@ -117,6 +117,19 @@ def test_advice_for_machines_agrees_with_replay(capsys: pytest.CaptureFixture[st
     assert Path(got["figure"]).parent == tmp_path / "here"
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file names are UTF-8")
+def test_a_name_that_is_no_utf_8_is_written_with_a_stand_in(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "caf\udce9.jsonl"
+    log.write_text('{"id": "1", "author": "ann", "text": "@claude hi", "created_at": 1}\n')
+    said(capsys, "advise", str(log), "--mention", "@claude", "--figure", str(tmp_path))
+    assert "caf\ufffd.jsonl" in (tmp_path / "65-front.json").read_text(encoding="utf-8")
+    (tmp_path / "caf\udce9").mkdir()
+    ran = {"cells": [], "metadata": {"warmprefix": {"notebook": "10_a", "parameters": {}}}}
+    (tmp_path / "caf\udce9" / "10_a.ipynb").write_text(json.dumps(ran))
+    said(capsys, "results", str(tmp_path / "caf\udce9"), "--csv", str(tmp_path / "runs.csv"))
+    assert "caf\ufffd/10_a.ipynb" in (tmp_path / "runs.csv").read_text(encoding="utf-8")
+
+
 def test_too_few_mentions_are_an_answer_and_no_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = tmp_path / "short.jsonl"
     rows = [{"id": str(i), "author": "ann", "text": "@claude hi" if i % 3 else "ok", "created_at": i} for i in range(6)]

@@ -15,6 +15,7 @@ from tqdm import tqdm
 import warmprefix
 from warmprefix import batch, calibrate, claims, cli_charge, cli_tools, gallery
 from warmprefix.atomic import write_text
+from warmprefix.channel import clean
 from warmprefix.cli_channel import add_advise, add_replay, replay, show_advice
 from warmprefix.cli_print import BAD_INPUT, FINDINGS, FINE, NOT_EVALUATED, Parser, denied, path, print_json, print_table
 from warmprefix.errors import InputError
@@ -140,7 +141,7 @@ def show_results(options: argparse.Namespace) -> int:
     """`warmprefix results`: the table of a batch; people see each notebook's runs apart, and of them what differs."""
     table = batch.results(options.out)
     if options.csv:
-        write_text(options.csv, table.to_csv(index=False, lineterminator="\n"))
+        write_text(options.csv, clean(table.to_csv(index=False, lineterminator="\n")))
     table = table.astype(object).where(table.notna(), None)
     if options.json:
         return print_json(table.to_dict("records"))

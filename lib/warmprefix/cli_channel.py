@@ -11,7 +11,7 @@ import pandas as pd
 
 from warmprefix import chatlogs
 from warmprefix.advice import Advice, Outcome, advise
-from warmprefix.channel import Channel, gaps, mentions
+from warmprefix.channel import Channel, clean, gaps, mentions
 from warmprefix.cli_print import FINE, finite, path, print_json, print_table
 from warmprefix.delivery import Limits
 from warmprefix.errors import InputError
@@ -125,7 +125,8 @@ def show_advice(options: argparse.Namespace) -> int:
         threads=options.threads,
     )
     facts = _facts(channel, where)
-    saved = save(front_figure(advice, Path(options.source).resolve().name, options.seed), options.figure)
+    name = clean(Path(options.source).resolve().name)
+    saved = save(front_figure(advice, name, options.seed), options.figure)
     if options.json:
         return print_json({"channel": facts, **_told(advice), "figure": str(saved.path("light.svg"))})
     _print_facts(facts)
