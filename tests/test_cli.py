@@ -231,6 +231,14 @@ def test_a_terminal_that_lacks_a_letter_gets_its_number() -> None:
     assert r"cache_read=0.3,\u2026" in done.stdout and done.stderr == ""
 
 
+def test_json_stays_json_where_a_terminal_lacks_a_letter(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text('{"tools": [{"name": "café", "inputSchema": {"type": "object"}}]}', "utf-8")
+    command = [sys.executable, "-m", "warmprefix", "search", str(tmp_path / "tools.json"), "café", "--json"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "café" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
+
+
 @pytest.mark.parametrize("arguments", [["generate", "--out", "taken"], ["results", ".", "--csv", "taken/runs.csv"]])
 def test_a_place_that_cannot_be_written_to_is_one_line_with_a_remedy(
     arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

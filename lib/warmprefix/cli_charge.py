@@ -1,7 +1,6 @@
 """`warmprefix charge`: what a cache would read and write for each request of a raw log, and what that costs."""
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 from tabulate import tabulate
 
 from warmprefix.caches import Usage
-from warmprefix.cli_print import path
+from warmprefix.cli_print import path, print_json
 from warmprefix.errors import InputError
 from warmprefix.prices import PRICE_DATE, Price, cost, stamp
 from warmprefix.rawlogs import PROVIDERS, Row, charge_rows, table
@@ -48,7 +47,7 @@ def charge(options: argparse.Namespace) -> int:
     result["totals"]["usd"] = float(sum(known, Decimal(0))) if known and not unpriced else None
     result["prices"] = "as given" if options.price else stamp()
     if options.json:
-        print(json.dumps(result, ensure_ascii=False, indent=1))
+        print_json(result)
     else:
         _print(result, [row.line for row, _ in charged])
     if unpriced:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import sys
 from typing import Any, NoReturn
 
 import pandas as pd
@@ -36,7 +37,8 @@ def denied(error: OSError) -> InputError:
 
 def print_json(value: Any) -> int:
     """Print a value as JSON; returns the exit code for fine."""
-    print(json.dumps(value, ensure_ascii=False, indent=1, default=lambda number: number.item()))
+    narrow = "utf" not in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()  # a "\xe9" is no JSON
+    print(json.dumps(value, ensure_ascii=narrow, indent=1, default=lambda number: number.item()))
     return FINE
 
 
