@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from operator import attrgetter
 from statistics import fmean, median
 
 from warmprefix.errors import InputError
@@ -113,7 +114,7 @@ class View:
 
     def index(self, message: Message) -> int:
         """Where a row stands in the view."""
-        return bisect_left(self.rows, message.position, key=lambda row: row.position)
+        return bisect_left(self.rows, message.position, key=attrgetter("position"))
 
 
 def threads(channel: Channel) -> dict[str | None, View]:

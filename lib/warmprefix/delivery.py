@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from numbers import Integral
 
 import regex
@@ -97,11 +98,12 @@ def inert(text: str, line_break: str) -> str:
 
 
 @lru_cache(maxsize=65536)
-def _row(role: str, name: str | None, body: str, limit: int | None) -> str:
-    who = "" if name is None else " " + inert(name, " ").replace(":", "·").strip()
+def _row(what: str, local: bool, name: str, author: str, body: str, limit: int | None) -> str:
+    visible = next(filter(_VISIBLE.search, (name, author)), "?")
+    who = "" if local else " " + inert(visible, " ").replace(":", "·").strip()
     # Trailing breaks would leave blank lines; a continuation is indented, and only a row starts with "- [".
     shown = inert(cut(body.rstrip(), limit), "\n  ")
-    return f"- [{role}]{who}: {shown}\n"
+    return f"- [{what}]{who}: {shown}\n"
 
 
 def row(message: Message, body_limit: int | None = 600) -> str:
@@ -113,16 +115,7 @@ def row(message: Message, body_limit: int | None = 600) -> str:
     The local user's rows carry no name; a colon in a name becomes a middle dot, since the first colon ends the name,
     and the author's id stands in for a name that nobody could see.
     """
-    return _row(message.role, _name(message), message.text, body_limit)
-
-
-def _name(message: Message) -> str | None:
-    return None if message.local else _visible(message.name, message.author)
-
-
-@lru_cache(maxsize=4096)
-def _visible(*names: str) -> str:
-    return next(filter(_VISIBLE.search, names), "?")
+    return _row(message.role, message.local, message.name, message.author, message.text, body_limit)
 
 
 def notice(message: Message) -> str:
@@ -132,7 +125,7 @@ def notice(message: Message) -> str:
     '- [edited] ann: the build is green\\n'
     """
     what = "edited" if message.deleted_at is None else "deleted"
-    return _row(what, _name(message), inert(message.text, " "), NOTICE)
+    return _row(what, message.local, message.name, message.author, inert(message.text, " "), NOTICE)
 
 
 def select(
@@ -143,13 +136,13 @@ def select(
     Without a mark: the newest of those fetched. With one: the newest of those that `covers` leaves.
     """
     fetched = rows if limits.fetch is None else rows[-limits.fetch :]
-    chosen: list[Message] = []
-    for message in reversed(fetched):
-        if limits.rows is not None and len(chosen) >= limits.rows:
-            break
-        if message.id != addressed.id and not (mark and covers(mark, message, cursor)):
-            chosen.append(message)
-    return tuple(reversed(chosen))
+    most = len(fetched) if limits.rows is None else min(limits.rows, len(fetched))
+    newest_first = (
+        message
+        for message in reversed(fetched)
+        if message.id != addressed.id and not (mark and covers(mark, message, cursor))
+    )
+    return tuple(islice(newest_first, most))[::-1]
 
 
 def history(

@@ -66,9 +66,7 @@ def compose(conversation: Sequence[Turn], framing: str, *, cold: bool, restored:
     'Be brief.\\n\\nsecond\\n'
     """
     warm = warm_prompt(conversation)
+    if warm and not (cold or restored):
+        return warm
     opening = Segment(SYSTEM, framing.rstrip() + "\n\n")
-    if restored and warm:
-        return (opening, *warm)
-    if cold or not warm:
-        return (opening, *full_prompt(conversation))
-    return warm
+    return (opening, *(warm if restored and warm else full_prompt(conversation)))

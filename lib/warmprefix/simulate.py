@@ -125,8 +125,8 @@ def simulate(
 
         thread = addressed.thread_root_id if strategy.threads else None
         mark = process.marks.get(thread) if remembers else None
-        rows = _rows(views.get(thread, whole), addressed, mark, strategy, at)
-        changed = _between(changes, mark.told_at, at) if mark else ()
+        rows = _rows(views.get(thread, whole), addressed, mark, strategy, at if changes else None)
+        changed = _between(changes, mark.told_at, at) if mark and changes else ()
         block = render(rows, addressed, mark, strategy.limits, strategy.cursor, changed)
         user = mention_turn(addressed, f"run-{turn:02d}", block, setting.binding, setting.rules)
         shown = [message.position for message in block.shown]
@@ -148,8 +148,8 @@ def simulate(
             failed,
             Request(wire, at, at, scope=f"{key}/{lease.native}", output=output),
             parts,
-            _of_kind("row", user, blocks),
-            _of_kind("notice", user, blocks) if block.notices else (),
+            _newest(parts, "row", len(block.rows)),
+            _newest(parts, "notice", len(block.notices)),
             block.shown,
             frozenset(position for position in shown if shown_to[position] == number),
             frozenset(position for position in shown if shown_to[position] not in (0, number)),
@@ -158,7 +158,7 @@ def simulate(
             process.conversation.pop()
             process.log = process.log.first(kept)
         else:
-            if shown or block.notices:
+            if remembers and (shown or block.notices):
                 process.marks[thread] = advance(process.marks.get(thread), block.shown, lease.native, at)
             for position in shown:
                 shown_to[position] = number
@@ -170,12 +170,17 @@ def simulate(
         pool.release(lease, at, failed)
 
 
-def _of_kind(kind: str, turn: Turn, blocks: Blocks) -> tuple[Block, ...]:
-    return tuple([blocks.of(MESSAGES, part) for part in turn.parts if part.kind == kind])
+def _newest(parts: Sequence[Block], kind: str, count: int) -> tuple[Block, ...]:
+    """The last blocks of a kind: a turn that repeats the transcript has those of earlier turns before its own."""
+    found = [part for part in parts if part.kind == kind] if count else []
+    return tuple(found[len(found) - count :])
 
 
-def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy, at: float) -> Sequence[Message]:
-    """What of the view the turn can show: earlier rows need not be looked at, however long the channel is."""
+def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy, at: float | None) -> Sequence[Message]:
+    """What of the view the turn can show: earlier rows need not be looked at, however long the channel is.
+
+    Rows deleted by the time `at` are left out; `None` is for a channel in which no row is ever changed.
+    """
     limits, here, first = strategy.limits, view.index(addressed), 0
     if mark is not None and strategy.cursor == STRICT:
         first = bisect_right(view.rows, mark.position, key=lambda row: row.position)
@@ -184,7 +189,10 @@ def _rows(view: View, addressed: Message, mark: Mark | None, strategy: Strategy,
     enough = here + 1 if limits.fetch is None else min(limits.fetch, here + 1)
     if mark is None and limits.rows is not None:
         enough = min(enough, limits.rows + 1)
-    back = (view.rows[i] for i in range(here, min(first, here) - 1, -1))
+    first = min(first, here)
+    if at is None:
+        return view.rows[max(first, here + 1 - enough) : here + 1]
+    back = (view.rows[i] for i in range(here, first - 1, -1))
     there = (row for row in back if row is addressed or not _gone(row, at))
     return list(islice(there, enough))[::-1]
 

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 from filelock import FileLock
@@ -72,9 +73,9 @@ def advance(mark: Mark | None, shown: Sequence[Message], native: str, at: float 
         if base is None:
             raise ValueError("nothing was shown, so the mark does not advance")
         return replace(base, told_at=max(at, base.told_at))
-    rows = sorted(shown, key=lambda message: message.position)
-    last_at, position = max(message.created_at for message in rows), rows[-1].position
-    ids = tuple(message.id for message in rows)
+    rows = sorted(shown, key=attrgetter("position"))
+    last_at, position = max([message.created_at for message in rows]), rows[-1].position
+    ids = tuple([message.id for message in rows])
     if base:
         # Overlapping runs can commit out of order: a mark never moves back over what was delivered.
         last_at, position, at = max(last_at, base.last_at), max(position, base.position), max(at, base.told_at)
